@@ -64,8 +64,25 @@ fn requests(root: &Section<'_, '_>, model: &Model) {
     }
 }
 
-/// Rates that change under ns-2's clock.
+/// Rates that change under ns-2's clock, or before a discipline that compares its input with the first one (REM).
 fn changing_rates(root: &Section<'_, '_>, model: &Model) {
+    let tables = root.get("links").and_then(|e| e.tables("[[links]]")).unwrap_or_default();
+    for (link, table) in model.links.iter().zip(&tables) {
+        for (direction, key) in link.directions.iter().zip(["capacity", "reverse.capacity"]) {
+            let rem = |(queue, rate): &(&Queue, Rate)| {
+                let by_rate = queue.aqm.values.get("mismatch") == Some(&Value::Choice("rate"));
+                queue.aqm.name == "rem" && by_rate && *rate == direction.rate
+            };
+            if direction.capacity.is_some() && direction.queue.each(direction.rate).any(|each| rem(&each)) {
+                let problem = format!(
+                    "the rate changes, and rem with mismatch = \"rate\" compares its input with {} all the time: the queue comes to rest away from b_star",
+                    direction.rate
+                );
+                let place = Place { quoted: false, ..table.locate(key) };
+                root.report().warning(&place, problem, "write mismatch = \"backlog\"");
+            }
+        }
+    }
     let changes = |link: &&Link| link.directions.iter().any(|d| d.capacity.is_some());
     if model.profile == Profile::Ns2
         && let Some(link) = model.links.iter().find(changes)

@@ -278,6 +278,29 @@ fn what_papers_do_is_a_warning() {
     assert_eq!(idle[0].0, "edges.CR1");
 }
 
+/// REM compares what comes with the rate that it was told at first; where that changes, this is said with what to write.
+#[test]
+fn rem_before_a_rate_that_changes_is_warned() {
+    let text = std::fs::read_to_string("tests/good/two-flows.toml").unwrap().replace(
+        "rate = \"1.2 Mbit/s\"\n",
+        "rate = \"1.2 Mbit/s\"\ncapacity = { steps = [{ at = \"30 s\", rate = \"600 kbit/s\" }] }\n",
+    );
+    let said = |queue: &str| {
+        let set = [
+            ("links.bottleneck.queue".to_owned(), queue.to_owned()),
+            ("monitors".to_owned(), "[]".to_owned()),
+        ];
+        let scenario = Scenario::parse(&text, "rem.toml", &set, &Registry::default()).unwrap();
+        scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let warnings = said(r#"{ aqm = "rem", limit = "100 packets" }"#);
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.contains("compares its input with 1.2 Mbit/s all the time"), "{warning}");
+    assert!(warning.contains(r#"write mismatch = "backlog""#), "{warning}");
+    assert_eq!(said(r#"{ aqm = "rem", limit = "100 packets", mismatch = "backlog" }"#), [""; 0]);
+    assert_eq!(said(r#"{ aqm = "pie", limit = "100 packets" }"#), [""; 0]);
+}
+
 #[test]
 fn a_hundred_thousand_flows_are_cheap() {
     let scenario = with(

@@ -173,8 +173,37 @@ fn a_limit_in_bytes_goes_where_thresholds_are_in_bytes() {
     let bytes = ["1000 B", "2000 B"];
     assert!(limit("3 packets", bytes).unwrap().contains(" RED {limit_ 3 thresh_ 2 "));
     assert!(limit("1500 B", bytes).unwrap().contains(" RED {limit_ 3 thresh_ 2 "));
-    assert_eq!(limit("1600 B", bytes).unwrap_err(), ["links.a.queue.limit: 1600 B with packets of 500 B"]);
-    assert_eq!(limit("1500 B", ["1 packets", "2 packets"]).unwrap_err(), ["links.a.queue.limit: bytes"]);
+    assert_eq!(
+        limit("1600 B", bytes).unwrap_err(),
+        ["links.a.queue.limit: 1600 B with packets of 500 B; write limit = \"1500 B\""]
+    );
+    assert_eq!(
+        limit("3000 B", ["1 packets", "2 packets"]).unwrap_err(),
+        ["links.a.queue.limit: 3000 B, and ns-2's is in packets; write limit = \"2 packets\""]
+    );
+}
+
+/// A discipline or a unit that ns-2 lacks is named with what to write instead.
+#[test]
+fn what_queues_of_ns2_lack_is_named_with_a_remedy() {
+    let events = "ns-2 has drop_tail, red, rio, dsred, pi, rem, ns2_sfq, ns2_drr and ns2_fq";
+    for aqm in ["codel", "fq_codel", "pie", "fq_pie", "pi2", "dualpi2", "curvy_red", "cobalt", "sfb", "sfq"] {
+        let queue = format!("aqm = \"{aqm}\", limit = \"60 packets\"");
+        assert_eq!(refused(&queue), [format!("links.a.queue.aqm: {aqm}; {events}")]);
+    }
+    let counted = before(r#"aqm = "codel", limit = "60 packets""#).ns2_counting_script(1).unwrap_err().0;
+    assert_eq!(
+        counted,
+        ["links.a.queue.aqm: codel; ns-2 has drop_tail, red, rio, wred, dsred, pi, rem, ns2_sfq and ns2_drr"]
+    );
+    assert_eq!(
+        refused(r#"aqm = "drop_tail", limit = "60000 B""#),
+        ["links.a.queue.limit: 60000 B, and ns-2's is in packets; write limit = \"57 packets\""]
+    );
+    assert_eq!(
+        refused(r#"aqm = "ns2_drr", limit = "60 packets""#),
+        ["links.a.queue.limit: 60 packets, and DRR's is in bytes; write limit = \"62400 B\""]
+    );
 }
 
 /// Three flows over one link with this queue.
@@ -216,13 +245,13 @@ fn what_controllers_of_ns2_lack_is_named() {
     );
     assert_eq!(
         refused(r#"aqm = "pi", variant = "ns2", limit = "60000 B", q_ref = "20 packets""#),
-        ["links.a.queue.limit: bytes"]
+        ["links.a.queue.limit: 60000 B, and ns-2's is in packets; write limit = \"57 packets\""]
     );
     assert_eq!(
         refused(
             r#"aqm = "pi", variant = "ns2", limit = "60500 B", q_ref = "2000 B", mean_packet = "1000 B""#
         ),
-        ["links.a.queue.limit: 60500 B with packets of 1000 B"]
+        ["links.a.queue.limit: 60500 B with packets of 1000 B; write limit = \"60000 B\""]
     );
     assert_eq!(
         refused(r#"aqm = "rem", limit = "60 packets", mismatch = "backlog", alpha = 0.2, ecn = true"#),

@@ -244,8 +244,8 @@ def left_out() -> dict[str, str]:
 def _title(name: str) -> str:
     """A discipline's name as people write it.
 
-    >>> _title("fq_codel"), _title("pie"), _title("my_own")
-    ('FQ-CoDel', 'PIE', 'my_own')
+    >>> _title("fq_codel"), _title("rem"), _title("ns2_sfq"), _title("my_own")
+    ('FQ-CoDel', 'REM', 'SFQ of ns-2', 'my_own')
     """
     known = (
         "FQ-CoDel",
@@ -260,8 +260,14 @@ def _title(name: str) -> str:
         "SFB",
         "ARED",
         "Curvy RED",
+        "PI",
+        "REM",
+        "DRR",
+        "FQ",
     )
-    return {k.lower().replace("-", "_").replace(" ", "_"): k for k in known}.get(name, name)
+    titles = {k.lower().replace("-", "_").replace(" ", "_"): k for k in known}
+    of_ns2 = titles.get(name.removeprefix("ns2_")) if name.startswith("ns2_") else None
+    return f"{of_ns2} of ns-2" if of_ns2 else titles.get(name, name)
 
 
 def named(names: Sequence[str]) -> list[Contestant]:

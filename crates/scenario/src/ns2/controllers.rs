@@ -5,7 +5,7 @@ use inprofile_core::ns2::offer::{is_set, word};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes};
 
-use super::queues::Class;
+use super::queues::{Class, in_packets, not_whole};
 use super::script::{Aim, Script};
 
 impl Script {
@@ -23,11 +23,11 @@ impl Script {
             Backlog::Packets(n) => n.floor(),
             Backlog::Bytes(n) if in_bytes && n % mean as f64 == 0.0 => n / mean as f64,
             Backlog::Bytes(n) if in_bytes => {
-                self.lacks(format!("links.{link}.queue.limit: {n} B with packets of {mean} B"));
+                self.lacks(not_whole(link, n, mean as f64));
                 n
             }
             Backlog::Bytes(n) => {
-                self.lacks(format!("links.{link}.queue.limit: bytes"));
+                self.lacks(in_packets(link, limit, Bytes(mean)));
                 n
             }
         }

@@ -53,7 +53,10 @@ impl Script {
         }
         if aqm.name == "ns2_drr" && !use_.polices {
             let Backlog::Bytes(limit) = *limit else {
-                self.lacks(format!("links.{link}.queue.limit: packets; DRR's is in bytes"));
+                let bytes = limit.bytes(size);
+                self.lacks(format!(
+                    "links.{link}.queue.limit: {limit}, and DRR's is in bytes; write limit = \"{bytes} B\""
+                ));
                 return None;
             };
             let p = drr::Params::from_values(&aqm.values);
@@ -62,7 +65,7 @@ impl Script {
             return Some(Class { class: "DRR", settings, after: None });
         }
         let Backlog::Packets(limit) = *limit else {
-            self.lacks(format!("links.{link}.queue.limit: bytes"));
+            self.lacks(in_packets(link, *limit, size));
             return None;
         };
         match aqm.name {
@@ -101,7 +104,11 @@ impl Script {
             "ns2_fq" => self.fq(link, &fq::Params::from_values(&aqm.values), limit, use_.flows),
             "rio" => self.rio(link, &aqm.values, limit, size),
             name => {
-                self.lacks(format!("links.{link}.queue.aqm: {name}"));
+                let known = match self.aim {
+                    Aim::Events => "drop_tail, red, rio, dsred, pi, rem, ns2_sfq, ns2_drr and ns2_fq",
+                    Aim::Counts => "drop_tail, red, rio, wred, dsred, pi, rem, ns2_sfq and ns2_drr",
+                };
+                self.lacks(format!("links.{link}.queue.aqm: {name}; ns-2 has {known}"));
                 None
             }
         }
@@ -159,11 +166,11 @@ impl Script {
             Backlog::Packets(n) => n.floor(),
             Backlog::Bytes(n) if in_bytes && is_ns2 && n % mean == 0.0 => n / mean,
             Backlog::Bytes(n) if in_bytes && is_ns2 => {
-                self.lacks(format!("links.{link}.queue.limit: {n} B with packets of {mean} B"));
+                self.lacks(not_whole(link, n, mean));
                 n
             }
             Backlog::Bytes(n) => {
-                self.lacks(format!("links.{link}.queue.limit: bytes"));
+                self.lacks(in_packets(link, limit, size));
                 n
             }
         };
@@ -275,6 +282,20 @@ impl Script {
         );
         Some(Class { class: "RED/RIO", settings, after: None })
     }
+}
+
+/// A limit in bytes where ns-2 counts packets.
+pub(super) fn in_packets(link: &str, limit: Backlog, size: Bytes) -> String {
+    let packets = limit.packets(size).floor().max(1.0);
+    format!(
+        "links.{link}.queue.limit: {limit}, and ns-2's is in packets; write limit = \"{packets} packets\""
+    )
+}
+
+/// A limit in bytes that is no whole number of packets of the mean size.
+pub(super) fn not_whole(link: &str, bytes: f64, mean: f64) -> String {
+    let whole = (bytes / mean).floor().max(1.0) * mean;
+    format!("links.{link}.queue.limit: {bytes} B with packets of {mean} B; write limit = \"{whole} B\"")
 }
 
 /// Mean packet size, mode, and a level for each colour.
