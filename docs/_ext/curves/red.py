@@ -19,9 +19,10 @@ from .drawn import (
 )
 
 
-def _drop_curve(queue: Table, colour: str, line: str, average: str = "avg") -> Rows:
-    """Probability of an early drop at each average that an overload of one colour takes the queue through."""
+def _drop_curve(queue: Table, colour: str, line: str, average: str = "avg", ecn: str = "not_ect") -> Rows:
+    """Probability of an early drop, or of a mark, at each average that an overload of one colour meets."""
     flood = cbr("u", "100 Mbit/s", {"kind": "colour", "colour": colour})
+    flood["traffic"] |= {"ecn": ecn}
     points: dict[float, float] = {}
     for verdict, cause, why in decisions(
         experiment({"limit": "400 packets", **queue}, [flood], seconds=1.5), "b"
@@ -31,7 +32,8 @@ def _drop_curve(queue: Table, colour: str, line: str, average: str = "avg") -> R
         kept = 1.0 - why.get("p_b", 0.0)
         # RI+O's third curve is tried after the second has let the packet pass.
         kept *= 1.0 - why.get("p_b_of_out", 0.0)
-        p = 1.0 if verdict == "drop" and "p_b" not in why else 1.0 - kept
+        struck = verdict == ("drop" if ecn == "not_ect" else "mark")
+        p = 1.0 if struck and "p_b" not in why else 1.0 - kept
         # A packet that failed the first of two tests says nothing of the second.
         if verdict != "drop" or p in (0.0, 1.0):
             points[round(why[average] * 2) / 2] = p
@@ -122,6 +124,26 @@ def _three(name: str) -> Table:
 def _wred() -> Curve:
     lines = {label: (_three("wred"), colour, "avg") for colour, label in COLOURS.items()}
     return _curves(lines, "Three curves on one average: red from 5 packets, yellow from 20, green from 60.")
+
+
+@curve("wred_marks")
+def _wred_marks() -> Curve:
+    queue = _three("wred") | {
+        "green_ecn": {"min_th": "40 packets", "max_th": "80 packets", "max_p": 0.2},
+        "yellow_ecn": {"min_th": "10 packets", "max_th": "40 packets", "max_p": 0.2},
+    }
+    rows = [
+        row
+        for colour in ("in", "out")
+        for ecn, word in (("ect0", "marked"), ("not_ect", "dropped"))
+        for row in _drop_curve(queue, colour, f"{COLOURS[colour]}, {word}", ecn=ecn)
+    ]
+    says = (
+        "ECN-capable packets are marked, yellow ones from 10 packets on and green ones from 40; others of"
+        " their colour are dropped, from 20 and from 60. Where all are dropped, none is marked."
+        " A line that leaves the top goes on at 1."
+    )
+    return Curve("average queue (packets)", "probability p_b", says, rows, (120.0, 0.25))
 
 
 @curve("dsred")
