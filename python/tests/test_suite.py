@@ -27,7 +27,7 @@ from inprofile.suite.coexistence import _shade, balance, beside_published, maps,
 from inprofile.suite.contestants import _scaled, left_out, settings
 from inprofile.suite.ellipse import ellipse
 from inprofile.suite.matrix import Matrix, Point, periods
-from inprofile.suite.measure import TITLES, better, title
+from inprofile.suite.measure import TITLES, better, measure, title
 from inprofile.suite.outcome import Entry
 from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
@@ -277,6 +277,20 @@ def test_the_report_has_every_figure_beside_drop_tail(small) -> None:  # type: i
     assert all(text in page for text in ("Six bulk flows.", "CoDel", "loss synchronisation", "Quick mode"))
     assert "8.2.2 mild" in (out / "rfc7928" / "report.txt").read_text("utf-8")
     assert (out / "rfc7928" / "files" / "mild.toml").read_text("utf-8") == ABOUT.text(definition("mild"))
+
+
+def test_start_up_and_completion_are_of_the_window() -> None:
+    result = inprofile.load(ABOUT.folder / "flow-sizes.toml").run(seeds=1)
+    found = measure(result, definition("flow-sizes")).values
+    rows = [row for row in result.flows.to_pylist() if row["group"] == "15kB" and row["startup"] is not None]
+    within = [row["startup"] for row in rows if 20 <= row["start"] + row["startup"] < 100]
+    assert 0 < len(within) < len(rows), "some begin before the window"
+    assert found["startup:15kB"][0] == pytest.approx(np.mean(within))
+    done = [
+        row["completed"] - row["start"] for row in rows if row["completed"] and 20 <= row["completed"] < 100
+    ]
+    assert found["completion:15kB"][0] == pytest.approx(np.mean(done))
+    assert "startup:bulk" not in found, "both began before the window"
 
 
 def test_neither_threads_nor_a_cache_change_a_byte(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -170,7 +170,7 @@ def _of_queue(result: Result, link: str, put: Any) -> None:
 
 
 def _of_groups(result: Result, put: Any) -> None:
-    """Goodput, losses, completion and start-up of each group; delays from the distributions."""
+    """Goodput, losses, completion and start-up of each group in the window; delays from the distributions."""
     sums: dict[tuple[int, str], dict[str, float]] = {}
     times: dict[tuple[int, str, str], list[float]] = {}
     measured = result.provenance.effective["measure"]
@@ -185,7 +185,7 @@ def _of_groups(result: Result, put: Any) -> None:
         done = row["completed"]
         if row["traffic"] == "transfer" and done is not None and begins <= done < ends:
             times.setdefault((*key, "completion"), []).append(done - row["start"])
-        if row["startup"] is not None:
+        if row["startup"] is not None and begins <= row["start"] + row["startup"] < ends:
             times.setdefault((*key, "startup"), []).append(row["startup"])
     for (seed, group), found in sums.items():
         put(f"goodput:{group}", seed, found["goodput"])
