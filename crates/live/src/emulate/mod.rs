@@ -81,10 +81,7 @@ pub enum Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Error::Refused(all) => {
-                let all: Vec<_> = all.iter().map(ToString::to_string).collect();
-                f.write_str(&all.join("\n"))
-            }
+            Error::Refused(all) => f.write_str(&together(all)),
             Error::System(what, e) => {
                 let full = matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
                 write!(f, "{what}: {e}{}", if full { sys::MORE_FILES } else { "" })
@@ -95,6 +92,31 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// So many flows are named of those that are refused for one reason.
+const NAMED: usize = 3;
+
+/// Every reason once, with the flows that it is about.
+fn together(all: &[Refusal]) -> String {
+    let mut reasons: Vec<(&Refusal, Vec<&str>)> = Vec::new();
+    for refusal in all {
+        let same = |r: &&mut (&Refusal, Vec<&str>)| {
+            (&r.0.problem, &r.0.remedy) == (&refusal.problem, &refusal.remedy)
+        };
+        match reasons.iter_mut().find(same) {
+            Some((_, flows)) => flows.push(&refusal.flow),
+            None => reasons.push((refusal, vec![&refusal.flow])),
+        }
+    }
+    let text = |(refusal, flows): (&Refusal, Vec<&str>)| {
+        let named = flows[..flows.len().min(NAMED)].join(", ");
+        let more =
+            if flows.len() > NAMED { format!(" and {} more", flows.len() - NAMED) } else { String::new() };
+        let s = if flows.len() > 1 { "s" } else { "" };
+        format!("flow{s} {named}{more}: {}\n  {}", refusal.problem, refusal.remedy)
+    };
+    reasons.into_iter().map(text).collect::<Vec<_>>().join("\n")
+}
 
 fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
     move |e| Error::System(what.into(), e)

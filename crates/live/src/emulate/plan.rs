@@ -294,7 +294,7 @@ fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
     match connection::has_congestion(name) {
         Ok(()) => None,
         Err(e) if e.kind() == io::ErrorKind::Unsupported => {
-            no(e.to_string(), "another `congestion`, or load the module: modprobe tcp_NAME")
+            no(e.to_string(), &format!("another `congestion`, or load the module: modprobe tcp_{name}"))
         }
         Err(e) => no(format!("no TCP socket: {e}"), "a kernel with IPv4"),
     }
