@@ -192,8 +192,8 @@ pub trait Law {
         false
     }
 
-    /// At how many segments a second they leave; `None`: as fast as the window allows.
-    fn pacing_rate(&self, _window: &Window, _srtt: f64) -> Option<f64> {
+    /// At how many segments a second they leave, so many being in flight; `None`: as fast as the window allows.
+    fn pacing_rate(&self, _window: &Window, _in_flight: u32, _srtt: f64) -> Option<f64> {
         None
     }
 
@@ -426,8 +426,8 @@ impl Control {
     /// See [`Law::pacing_rate`].
     #[inline]
     #[must_use]
-    pub fn pacing_rate(&self, window: &Window, srtt: f64) -> Option<f64> {
-        either!(self, c => c.pacing_rate(window, srtt))
+    pub fn pacing_rate(&self, window: &Window, in_flight: u32, srtt: f64) -> Option<f64> {
+        either!(self, c => c.pacing_rate(window, in_flight, srtt))
     }
 
     /// See [`Law::train`].

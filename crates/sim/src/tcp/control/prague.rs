@@ -5,7 +5,7 @@
 //! they would drop (RFC 9331 §4.3 leaves it to the operator; off by default in Linux), the paced chirping and the draft's other variants.
 
 use super::reno::Reno;
-use super::{Cause, Law, Phase, Sample, Window};
+use super::{Cause, Law, Phase, Sample, Window, most};
 use crate::tcp::L4s;
 
 /// §2.3.2: the weight of the last round trip, g, as in RFC 8257 §4.2.
@@ -158,10 +158,10 @@ impl Law for Prague {
         false
     }
 
-    /// §2.5.1: the window over a round-trip time; twice that while the window doubles.
-    fn pacing_rate(&self, window: &Window, srtt: f64) -> Option<f64> {
+    /// §2.5.1: the window, or what is in flight if that is more, over a round-trip time; twice that while the window doubles.
+    fn pacing_rate(&self, window: &Window, in_flight: u32, srtt: f64) -> Option<f64> {
         let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.0 };
-        (srtt > 0.0).then(|| gain * window.cwnd / srtt)
+        (srtt > 0.0).then(|| gain * most(window.cwnd, f64::from(in_flight)) / srtt)
     }
 
     fn train(&self) -> Option<f64> {
@@ -285,7 +285,7 @@ mod tests {
         let mut b = Bench::new(2.5);
         b.prague.alpha = 0.1;
         assert_eq!(b.prague.reduce(Cause::Loss, 40.0, 40.0), 20.0);
-        let rate = |cwnd, ssthresh| b.prague.pacing_rate(&Window { cwnd, ssthresh }, 0.05);
+        let rate = |cwnd, ssthresh| b.prague.pacing_rate(&Window { cwnd, ssthresh }, 30, 0.05);
         assert_eq!((rate(40.0, 40.0), rate(40.0, f64::INFINITY)), (Some(800.0), Some(1600.0)));
         assert_eq!(b.prague.train(), Some(1.0 / 4096.0));
         b.prague.alpha = 1.0;

@@ -14,7 +14,7 @@ impl<C: Clock> Sender<C> {
         if self.control.restarts_slowly() {
             self.restart_slowly(C::secs_of(now.since(last_sent)), now.secs());
         }
-        self.send(false, now.secs(), host);
+        self.send_data(now.secs(), host);
     }
 
     /// Nothing was sent for so many seconds.

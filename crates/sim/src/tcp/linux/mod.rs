@@ -186,7 +186,7 @@ impl<C: Clock> Sender<C> {
             });
         }
         let now = host.now().secs();
-        self.send(false, now, host);
+        self.send_data(now, host);
     }
 
     /// A timer expired.

@@ -100,6 +100,12 @@ impl Pacer {
         self.rate = rate;
     }
 
+    /// Segments a second.
+    #[cfg(test)]
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// How long the next train has to wait; `None`: it may leave.
     #[inline]
     pub fn wait(&self, now: f64) -> Option<f64> {

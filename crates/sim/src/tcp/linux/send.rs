@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::tcp::{EcnBits, Host, TimerKind};
 
-use super::{Sender, State};
+use super::{Pending, Sender, State};
 
 impl<C: Clock> Sender<C> {
     /// Sends what the window allows, lost segments first; `now` in seconds.
@@ -16,6 +16,15 @@ impl<C: Clock> Sender<C> {
             } else {
                 self.send_window(jitter_over, host);
             }
+        }
+    }
+
+    /// Sends what the application has data for. RFC 8985 §7.2: new segments start the probe's timer anew.
+    pub(super) fn send_data<H: Host<Clock = C>>(&mut self, now: f64, host: &mut H) {
+        let max = self.board.max();
+        self.send(false, now, host);
+        if self.board.max() > max && self.pending == Pending::Probe {
+            self.set_timer(None, host);
         }
     }
 
@@ -160,8 +169,8 @@ impl<C: Clock> Sender<C> {
         let mut window = self.window();
         self.control.restarts_from_idle(now, &mut window);
         self.cwnd = window.cwnd;
-        if let (Some(pacer), Some(rate)) =
-            (&mut self.pacer, self.control.pacing_rate(&window, self.rto.srtt()))
+        if let Some(pacer) = &mut self.pacer
+            && let Some(rate) = self.control.pacing_rate(&window, 0, self.rto.srtt())
         {
             pacer.set_rate(rate);
         }
@@ -175,9 +184,50 @@ impl<C: Clock> Sender<C> {
         if let Some(rtt) = rtt {
             pacer.measured(rtt);
         }
-        match self.control.pacing_rate(&window, self.rto.srtt()) {
+        match self.control.pacing_rate(&window, self.board.in_flight(), self.rto.srtt()) {
             Some(rate) => pacer.set_rate(rate),
             None => pacer.follow_window(self.cwnd, self.ssthresh, self.board.max() - self.board.una()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Exact;
+    use crate::tcp::control::Kind;
+    use crate::tcp::{Config, Congestion, Profile, SlowStart};
+    use inprofile_core::units::Duration;
+
+    /// draft-briscoe-iccrg-prague-congestion-control-04 §2.5.1: max(cwnd, inflight) over the smoothed round-trip time.
+    #[test]
+    fn pragues_rate_is_of_what_is_in_flight() {
+        let mut sender = Sender::<Exact>::new(&Config {
+            profile: Profile::Linux,
+            congestion: Congestion::Linux(Kind::Prague),
+            segment: 1000,
+            header: 40,
+            window: 1000,
+            jitter: Duration::ZERO,
+            delayed_ack: None,
+            min_rto: Duration::from_millis(200),
+            initial_window: 10,
+            limited_transmit: true,
+            prr: Default::default(),
+            slow_start: SlowStart::Standard,
+            ledbat: Default::default(),
+            l4s: Default::default(),
+            pacing: true,
+            ecn: true,
+            accurate_ecn: true,
+        });
+        (sender.cwnd, sender.ssthresh) = (40.0, 40.0);
+        sender.rto.sample(0.05);
+        let mut rate = |in_flight: u32| {
+            (sender.board.max()..in_flight).for_each(|n| sender.board.sent(n, Exact(0)));
+            sender.set_pacing_rate(Some(0.05));
+            sender.pacer.as_ref().expect("it paces").rate()
+        };
+        assert_eq!((rate(30), rate(60)), (800.0, 1200.0));
     }
 }

@@ -392,7 +392,7 @@ impl Law for Bbr {
         false
     }
 
-    fn pacing_rate(&self, _: &Window, srtt: f64) -> Option<f64> {
+    fn pacing_rate(&self, _: &Window, _: u32, srtt: f64) -> Option<f64> {
         Some(if self.pacing_rate > 0.0 { self.pacing_rate } else { self.initial_pacing_rate(srtt) })
     }
 
