@@ -50,17 +50,17 @@ fn rates(text: &str, seed: u64) -> [f64; 2] {
     [0, 1].map(|f| outcome.flows[f].window.in_order_payload_bytes as f64)
 }
 
-/// The ratio of the first group's rate to the second's, geometric mean and 95 % interval over three seeds.
+/// The ratio of the first group's rate to the second's, geometric mean and 95 % interval over six seeds.
 fn ratio(queue: &str, groups: [(&str, &str); 2]) -> [f64; 3] {
     let text = file(queue, groups, 20);
-    let logs = [1, 2, 3].map(|seed| {
+    let logs = [1, 2, 3, 4, 5, 6].map(|seed| {
         let [one, two] = rates(&text, seed);
         libm::log(one / two)
     });
-    let mean = logs.iter().sum::<f64>() / 3.0;
-    let variance = logs.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / 2.0;
-    // Student's t with two degrees of freedom.
-    let half = 4.303 * (variance / 3.0).sqrt();
+    let mean = logs.iter().sum::<f64>() / 6.0;
+    let variance = logs.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / 5.0;
+    // Student's t with five degrees of freedom.
+    let half = 2.571 * (variance / 6.0).sqrt();
     [mean, mean - half, mean + half].map(libm::exp)
 }
 

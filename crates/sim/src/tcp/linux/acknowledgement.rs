@@ -128,7 +128,7 @@ impl<C: Clock> Sender<C> {
             self.arrived_twice(segment);
         }
         if self.probe.is_some() {
-            self.probe_answered(ack, &news);
+            self.probe_answered(ack, &news, now);
         }
         if self.frto.is_some() {
             self.judge_timeout(&news);
@@ -224,14 +224,15 @@ impl<C: Clock> Sender<C> {
     }
 
     /// Whether the window was full: when the acknowledgement arrived; or where segments wait for their time, at some time in the last
-    /// window of data, as Linux has it.
+    /// window of data, as Linux has it (`tcp_cwnd_validate`).
     #[inline(always)]
     pub(super) fn is_limited(&mut self, next: u32, in_flight: u32) -> bool {
         let full = f64::from(in_flight) + self.room > self.cwnd;
         if self.pacer.is_some() {
             let (end, before) = self.full;
-            let window_ends = next >= end || full && !before;
-            self.full = if window_ends { (self.board.max(), full) } else { (end, full || before) };
+            if full || next >= end {
+                self.full = (self.board.max(), full);
+            }
             return full || before;
         }
         full
@@ -296,5 +297,51 @@ impl<C: Clock> Sender<C> {
         self.ssthresh = self.control.reduce(Cause::Mark, self.cwnd, self.cwnd).max(2.0);
         self.state = State::Reduction(self.begin_reduction(delivered));
         self.recovery_point = self.board.max();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Exact;
+    use crate::tcp::control::Kind;
+    use crate::tcp::{Config, Congestion, Profile, SlowStart};
+    use inprofile_core::units::Duration;
+
+    /// draft-ietf-ccwg-bbr §2.2, C.is_cwnd_limited: full "at any point in the last packet-timed round trip"; Linux's `tcp_cwnd_validate`: the window of data begins
+    /// anew whenever it is full.
+    #[test]
+    fn a_full_window_is_remembered_for_a_round_trip() {
+        let mut sender = Sender::<Exact>::new(&Config {
+            profile: Profile::Linux,
+            congestion: Congestion::Linux(Kind::Bbr),
+            segment: 1000,
+            header: 40,
+            window: 1000,
+            jitter: Duration::ZERO,
+            delayed_ack: None,
+            min_rto: Duration::from_millis(200),
+            initial_window: 10,
+            limited_transmit: true,
+            prr: Default::default(),
+            slow_start: SlowStart::Standard,
+            ledbat: Default::default(),
+            l4s: Default::default(),
+            pacing: true,
+            ecn: false,
+            accurate_ecn: false,
+        });
+        sender.cwnd = 10.0;
+        (0..10).for_each(|n| sender.board.sent(n, Exact(0)));
+        assert!(sender.is_limited(1, 10));
+        assert!(sender.is_limited(9, 5), "the same window");
+        // Full once more, near its end, with segments up to 30 sent.
+        (10..30).for_each(|n| sender.board.sent(n, Exact(0)));
+        assert!(sender.is_limited(9, 10));
+        for next in [10, 20, 29] {
+            assert!(sender.is_limited(next, 5), "{next}");
+        }
+        sender.is_limited(30, 5);
+        assert!(!sender.is_limited(31, 5));
     }
 }

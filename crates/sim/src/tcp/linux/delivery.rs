@@ -33,6 +33,8 @@ pub struct Delivery<C> {
     first_sent_at: C,
     /// Of the segments from `una` on.
     sent: VecDeque<Sent<C>>,
+    /// Of the segment that a tail loss probe repeats, as it was before.
+    probed: Option<Sent<C>>,
     una: u32,
     /// The segment sent last among those that the acknowledgement tells of, and when.
     newest: Option<(C, u32)>,
@@ -51,6 +53,7 @@ impl<C: Clock> Delivery<C> {
             lost: 0,
             app_limited: 0,
             sent: VecDeque::new(),
+            probed: None,
             una: 0,
             newest: None,
             round_end: 0,
@@ -94,18 +97,35 @@ impl<C: Clock> Delivery<C> {
         }
     }
 
+    /// A tail loss probe is about to repeat this segment.
+    pub fn probes(&mut self, segment: u32) {
+        self.probed = segment.checked_sub(self.una).and_then(|place| self.sent.get(place as usize)).copied();
+    }
+
+    /// It was lost, and the probe has made it good.
+    pub fn probe_repaired(&mut self, segment: u32, now: C) -> Option<Lost> {
+        self.lost += 1;
+        let note = self.probed.take()?;
+        Some(self.lost_one(&note, segment, now))
+    }
+
     /// This segment was found lost.
     pub fn lost(&mut self, segment: u32, now: C) -> Option<Lost> {
         self.lost += 1;
         let note = self.sent.get(segment.checked_sub(self.una)? as usize)?;
-        Some(Lost {
+        Some(self.lost_one(note, segment, now))
+    }
+
+    /// A lost segment, as it was when it was sent.
+    fn lost_one(&self, note: &Sent<C>, segment: u32, now: C) -> Lost {
+        Lost {
             now: now.secs(),
             segment,
             tx_in_flight: note.in_flight,
             since: self.lost - note.lost,
             app_limited: note.app_limited,
             delivered: self.delivered,
-        })
+        }
     }
 
     /// Whether the application has had no data since, or has none.

@@ -140,8 +140,13 @@ impl<C: Clock> Sender<C> {
     }
 
     /// RFC 8985 §7.4.2: a probe has made good a loss. As in Linux the window is reduced at once and finally, without a recovery.
-    pub(super) fn answer_repaired_loss(&mut self) {
+    /// A control that is told of losses is told of this one, too (draft-ietf-ccwg-bbr §5.5.10: also in TLP recovery).
+    pub(super) fn answer_repaired_loss(&mut self, segment: u32, now: C) {
         self.undo = None;
+        let window = self.window();
+        if let Some(lost) = self.delivery.as_deref_mut().and_then(|d| d.probe_repaired(segment, now)) {
+            self.control.lost(&lost, &window);
+        }
         self.reduce_for_loss();
         self.state = State::Open;
         self.end_reduction();

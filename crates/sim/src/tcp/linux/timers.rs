@@ -82,6 +82,9 @@ impl<C: Clock> Sender<C> {
     pub(super) fn send_probe<H: Host<Clock = C>>(&mut self, host: &mut H) {
         let max = self.board.max();
         let new = max < self.limit();
+        if !new && let Some(delivery) = &mut self.delivery {
+            delivery.probes(max - 1);
+        }
         self.transmit_alone(if new { max } else { max - 1 }, host);
         self.probe = Some((self.board.max(), !new));
         self.sampled = false;
@@ -89,7 +92,7 @@ impl<C: Clock> Sender<C> {
     }
 
     /// RFC 8985 §7.4.2: whether the probe made good a loss.
-    pub(super) fn probe_answered(&mut self, ack: &Ack<'_>, news: &News) {
+    pub(super) fn probe_answered(&mut self, ack: &Ack<'_>, news: &News, now: C) {
         let Some((end, again)) = self.probe.filter(|(end, _)| ack.next >= *end) else { return };
         // Case 2: both transmissions have arrived, at a receiver without duplicate SACKs.
         let duplicate = !news.advanced && ack.sack.blocks().is_empty();
@@ -98,7 +101,7 @@ impl<C: Clock> Sender<C> {
         }
         if again && ack.next > end && !self.state.recovers() {
             // Nothing told of the segment but the probe: it was lost.
-            self.answer_repaired_loss();
+            self.answer_repaired_loss(end - 1, now);
         }
     }
 

@@ -5,6 +5,8 @@
 //! C.SMSS is 1. Where its text and its pseudocode differ the pseudocode counts, but for when the state is saved that a spurious recovery
 //! restores ([`undo`]). Not implemented: a response to ECN, which the draft does not specify.
 
+#[cfg(test)]
+mod appendix_tests;
 mod model;
 mod probe_bw;
 mod probe_rtt;

@@ -21,19 +21,14 @@ pub(super) struct Rounds {
     /// Ranges of segments lost in this round trip, and one past the last such segment.
     pub(super) lost_ranges: u32,
     lost_end: u32,
-    /// C.is_cwnd_limited: the window was full at some point of this round trip, or of the last.
-    limited: [bool; 2],
+    /// C.is_cwnd_limited: the window was full at some point of the last round trip.
+    pub(super) cwnd_limited: bool,
 }
 
 impl Rounds {
     /// StartRound() (§5.5.1).
     pub(super) fn begin(&mut self, delivered: u32) {
         self.next_round_delivered = delivered;
-    }
-
-    /// C.is_cwnd_limited.
-    pub(super) fn cwnd_limited(&self) -> bool {
-        self.limited[0] || self.limited[1]
     }
 }
 
@@ -55,6 +50,12 @@ impl LongestAhead {
         self.delivered = 0.0;
     }
 
+    /// So much came ahead of its time.
+    #[inline(always)]
+    pub(super) fn note(&mut self, extra: f64) {
+        self.by_round[self.at] = most(self.by_round[self.at], extra);
+    }
+
     /// BBR.extra_acked.
     pub(super) fn extra_acked(&self) -> f64 {
         most(self.by_round[self.at], self.earlier)
@@ -62,7 +63,11 @@ impl LongestAhead {
 
     /// A round trip begins; of the earlier ones this many count.
     #[inline(never)]
-    fn next_round(&mut self, earlier: usize) {
+    pub(super) fn next_round(&mut self, earlier: usize) {
+        if earlier == 0 {
+            // What Startup does not remember, nothing later does.
+            self.by_round = [0.0; EXTRA_ACKED_ROUNDS];
+        }
         self.at = (self.at + 1) % EXTRA_ACKED_ROUNDS;
         self.by_round[self.at] = 0.0;
         let back = |n: usize| self.by_round[(self.at + EXTRA_ACKED_ROUNDS - n) % EXTRA_ACKED_ROUNDS];
@@ -127,11 +132,10 @@ impl Bbr {
         if r.start {
             r.begin(a.rs.total);
             r.count += 1;
-            r.limited = [r.limited[1], false];
             self.probing.rounds_since_probe_up += 1;
             self.ahead.next_round(if self.full_bw_reached { EXTRA_ACKED_ROUNDS - 1 } else { 0 });
         }
-        r.limited[1] |= limited;
+        r.cwnd_limited = limited;
         // §5.5.4: what the application has limited counts only where it is more.
         if a.rate > 0.0 && (a.rate >= self.max_bw || !a.rs.app_limited) {
             self.max_bw_filter[1] = most(self.max_bw_filter[1], a.rate);
@@ -155,8 +159,7 @@ impl Bbr {
             expected = 0.0;
         }
         ahead.delivered += a.newly_acked;
-        let extra = least(ahead.delivered - expected, a.cwnd);
-        ahead.by_round[ahead.at] = most(ahead.by_round[ahead.at], extra);
+        ahead.note(least(ahead.delivered - expected, a.cwnd));
     }
 
     /// HandleLostPacket() (§5.5.10).

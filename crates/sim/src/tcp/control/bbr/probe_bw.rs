@@ -141,7 +141,7 @@ impl Bbr {
             self.probing.prev_probe_precautionary = true;
             return true;
         }
-        if self.rounds.cwnd_limited() && a.cwnd >= self.inflight_longterm {
+        if self.rounds.cwnd_limited && a.cwnd >= self.inflight_longterm {
             // The limit is our own, and says nothing of the path.
             self.reset_full_bw(a.rate);
             return false;
@@ -168,7 +168,7 @@ impl Bbr {
 
     /// ProbeInflightLongtermUpward() (§5.3.3).
     fn probe_inflight_longterm_upward(&mut self, a: &Acked<'_>) {
-        if !self.rounds.cwnd_limited() || a.cwnd < self.inflight_longterm {
+        if !self.rounds.cwnd_limited || a.cwnd < self.inflight_longterm {
             return;
         }
         let p = &mut self.probing;

@@ -13,8 +13,8 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Profile, SlowStart, TimerKind};
 
 /// What the sender has asked for.
-struct Ports {
-    now: Exact,
+pub(super) struct Ports {
+    pub(super) now: Exact,
     timers: [Option<Exact>; 3],
     sent: Vec<u32>,
 }
@@ -42,26 +42,33 @@ impl Host for Ports {
 }
 
 /// A sender, a link with a drop-tail queue, and a receiver that acknowledges each segment.
-struct Path {
-    ports: Ports,
-    sender: Sender<Exact>,
+pub(super) struct Path {
+    pub(super) ports: Ports,
+    pub(super) sender: Sender<Exact>,
     receiver: Receiver,
     /// Seconds a segment, of serialisation; of the round trip without it; segments that may wait.
-    gap: f64,
-    rtt: f64,
+    pub(super) gap: f64,
+    pub(super) rtt: f64,
     room: usize,
+    /// Of so many segments one is lost; 0: none.
+    pub(super) one_lost_of: u32,
+    /// A policer: segments a second, the most that may come at once, how many may now, and since when.
+    pub(super) policer: Option<(f64, f64, f64, f64)>,
+    /// Acknowledgements come together, at multiples of this.
+    pub(super) slot: f64,
+    launched: u32,
     free_at: f64,
     /// When each segment that waits leaves.
     waiting: VecDeque<f64>,
     /// When each segment's acknowledgement arrives.
-    arrivals: VecDeque<(f64, u32)>,
-    dropped: u64,
-    delivered: u64,
+    pub(super) arrivals: VecDeque<(f64, u32)>,
+    pub(super) dropped: u64,
+    pub(super) delivered: u64,
 }
 
 impl Path {
     /// So many segments a second, a round trip of `rtt` seconds, a queue of `room` segments.
-    fn new(rate: f64, rtt: f64, room: usize) -> Path {
+    pub(super) fn new(rate: f64, rtt: f64, room: usize) -> Path {
         let config = Config {
             profile: Profile::Linux,
             congestion: Congestion::Linux(Kind::Bbr),
@@ -88,6 +95,10 @@ impl Path {
             gap: 1.0 / rate,
             rtt,
             room,
+            one_lost_of: 0,
+            policer: None,
+            slot: 0.0,
+            launched: 0,
             free_at: 0.0,
             waiting: VecDeque::new(),
             arrivals: VecDeque::new(),
@@ -99,32 +110,85 @@ impl Path {
         path
     }
 
-    fn now(&self) -> f64 {
+    pub(super) fn now(&self) -> f64 {
         self.ports.now.secs()
     }
 
     /// What was sent joins the queue.
-    fn launch(&mut self) {
+    pub(super) fn launch(&mut self) {
         let now = self.now();
         while self.waiting.front().is_some_and(|at| *at <= now) {
             self.waiting.pop_front();
         }
         for segment in std::mem::take(&mut self.ports.sent) {
-            if self.waiting.len() > self.room {
+            self.launched += 1;
+            let unlucky = self.one_lost_of > 0 && self.launched.is_multiple_of(self.one_lost_of);
+            if self.waiting.len() > self.room || unlucky || !self.conforms(now) {
                 self.dropped += 1;
                 continue;
             }
             self.free_at = self.free_at.max(now) + self.gap;
             self.waiting.push_back(self.free_at);
-            self.arrivals.push_back((self.free_at + self.rtt, segment));
+            let mut at = self.free_at + self.rtt;
+            if self.slot > 0.0 {
+                at = (at / self.slot).ceil() * self.slot;
+            }
+            self.arrivals.push_back((at, segment));
+        }
+    }
+
+    /// The link takes so many times as long for a segment, those that wait before it included.
+    pub(super) fn slow_down(&mut self, times: f64) {
+        let (now, more) = (self.now(), self.gap * (times - 1.0));
+        self.gap *= times;
+        self.waiting.retain(|at| *at > now);
+        let late = |i: usize| more * (i + 1) as f64;
+        self.waiting.iter_mut().enumerate().for_each(|(i, at)| *at += late(i));
+        let passed = self.arrivals.len() - self.waiting.len();
+        self.arrivals.iter_mut().skip(passed).enumerate().for_each(|(i, arrival)| arrival.0 += late(i));
+        self.free_at += late(self.waiting.len());
+    }
+
+    /// Whether the policer lets a segment pass.
+    fn conforms(&mut self, now: f64) -> bool {
+        let Some((rate, depth, tokens, since)) = self.policer else { return true };
+        let tokens = (tokens + rate * (now - since)).min(depth);
+        let passes = tokens >= 1.0;
+        self.policer = Some((rate, depth, if passes { tokens - 1.0 } else { tokens }, now));
+        passes
+    }
+
+    /// When the timer, the next train and the next acknowledgement are due.
+    fn due(&self) -> (f64, f64, f64) {
+        let due = |timer: Option<Exact>| timer.map_or(f64::INFINITY, Clock::secs);
+        let [rto, train, _] = self.ports.timers.map(due);
+        (rto, train, self.arrivals.front().map_or(f64::INFINITY, |a| a.0))
+    }
+
+    /// The application has so many more segments each `every` seconds, until `when` or for `most` seconds.
+    pub(super) fn feed(&mut self, segments: u32, every: f64, most: f64, when: impl Fn(&Path) -> bool) {
+        let (mut at, end) = (self.now(), self.now() + most);
+        let mut data = self.sender.transmissions() as u32 - self.sender.tally().retransmissions as u32;
+        while !when(self) && at < end {
+            data += segments;
+            self.sender.set_data_end(data);
+            self.sender.start(&mut self.ports);
+            self.launch();
+            at += every;
+            loop {
+                let (rto, train, arrival) = self.due();
+                if rto.min(train).min(arrival) > at {
+                    break;
+                }
+                self.step();
+            }
+            self.ports.now = Exact(Duration::from_secs(at).0);
         }
     }
 
     /// One event.
-    fn step(&mut self) {
-        let due = |timer: Option<Exact>| timer.map_or(f64::INFINITY, Clock::secs);
-        let [rto, train, _] = self.ports.timers.map(due);
-        let arrival = self.arrivals.front().map_or(f64::INFINITY, |a| a.0);
+    pub(super) fn step(&mut self) {
+        let (rto, train, arrival) = self.due();
         let at = arrival.min(rto).min(train);
         assert!(at.is_finite(), "nothing will ever happen");
         if at == arrival {
@@ -146,7 +210,7 @@ impl Path {
         self.launch();
     }
 
-    fn bbr(&self) -> &Bbr {
+    pub(super) fn bbr(&self) -> &Bbr {
         match self.sender.control() {
             Control::Bbr(bbr) => bbr,
             other => panic!("{other:?}"),
@@ -154,7 +218,7 @@ impl Path {
     }
 
     /// Goes on until `when`; fails after `most` seconds.
-    fn until(&mut self, most: f64, when: impl Fn(&Path) -> bool) {
+    pub(super) fn until(&mut self, most: f64, when: impl Fn(&Path) -> bool) {
         let end = self.now() + most;
         while !when(self) {
             self.step();
@@ -162,13 +226,13 @@ impl Path {
         }
     }
 
-    fn run(&mut self, seconds: f64) {
+    pub(super) fn run(&mut self, seconds: f64) {
         let end = self.now() + seconds;
         self.until(seconds + 1.0, |p| p.now() >= end);
     }
 }
 
-fn in_state(state: State) -> impl Fn(&Path) -> bool {
+pub(super) fn in_state(state: State) -> impl Fn(&Path) -> bool {
     move |p| p.bbr().state == state
 }
 
