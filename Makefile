@@ -24,14 +24,14 @@ build: $(VENV)/.built $(PAGE) ## Build everything into .venv; then .venv/bin/inp
 reproduce: build ## Reproduce the papers: run, judge, write the report
 	@$(BIN)/inprofile reproduce
 
-compare: build ## Compare all schemes at equal delay, apart from reproduce (two to three CPU minutes; the page joins its reports)
+compare: build ## Compare all schemes at equal delay, apart from reproduce (a quarter of an hour of CPU time; the page joins its reports)
 	@$(BIN)/inprofile compare
 
 atlas: build ## Map where each paper's claims hold, coarsely (twenty minutes on two cores; BUDGET=n points a paper)
 	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),48) --out reports
 
 renew: build ## Regenerate what is committed of atlases, verdicts and comparison (an hour or more; BUDGET=n points a paper, else as many as now)
-	@$(BIN)/inprofile reproduce --full$(if $(BUDGET),, --atlas)
+	@$(BIN)/inprofile reproduce --full --senders$(if $(BUDGET),, --atlas)
 	$(if $(BUDGET),@$(BIN)/inprofile atlas --budget $(BUDGET) --out reports)
 	@$(BIN)/inprofile compare
 	@$(BIN)/python docs/renew.py reports

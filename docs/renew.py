@@ -1,4 +1,4 @@
-"""Copy new atlases, verdicts and advice from a folder of reports into the package.
+"""Copy into the package what a folder of reports has: atlases, verdicts (under today's TCP, too), advice.
 
 python docs/renew.py reports
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from inprofile import papers
 from inprofile.atlas.store import NAME
 from inprofile.compare.advice import COMMITTED
-from inprofile.papers import verdicts
+from inprofile.papers import today, verdicts
 
 
 def renew(reports: Path) -> list[str]:
@@ -25,10 +25,10 @@ def renew(reports: Path) -> list[str]:
     copied = []
     for name in papers.names():
         folder = papers.load(name).folder
-        made = reports / name / NAME
-        if made.exists():
-            shutil.copyfile(made, folder / NAME)
-            copied.append(f"{name}: atlas")
+        for file, what in ((NAME, "atlas"), (today.NAME, "today's TCP")):
+            if (reports / name / file).exists():
+                shutil.copyfile(reports / name / file, folder / file)
+                copied.append(f"{name}: {what}")
         results = reports / name / "results.json"
         if results.exists():
             try:

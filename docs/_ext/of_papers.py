@@ -14,9 +14,10 @@ from from_code import html, table
 
 from inprofile.atlas.store import committed
 from inprofile.judge import Verdict
-from inprofile.papers import Paper, load, verdicts
+from inprofile.papers import Paper, load, today, verdicts
 from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.report.atlas import atlas_context
+from inprofile.report.today import today_context
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -57,7 +58,9 @@ class Claims(Directive):
         if found is None:
             raise ValueError(f"{paper.name} has no atlas: make renew")
         told = [] if judged is None else [html(_verdicts(paper, judged))]
-        return [*told, html(_shares(paper, found))]
+        sent = today.committed(paper)
+        told += [html(_shares(paper, found))]
+        return told if sent is None else [*told, html(_today(paper, sent))]
 
 
 def _verdicts(paper: Paper, judged: Verdicts) -> str:
@@ -110,3 +113,26 @@ def _shares(paper: Paper, found: dict[str, Any]) -> str:
     said = f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs, "
     heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
     return f"<p>{said}{atlas['seeds']} seeds each.</p>{table(heads, rows, 'shares')}"
+
+
+def _today(paper: Paper, found: dict[str, Any]) -> str:
+    """A row a claim, a column a sender."""
+    shown = today_context(found, paper)
+    rows = [
+        (
+            f"<b>{escape(claim['id'])}</b> {escape(claim['text'])}",
+            *("not valid" if a is None else _counted(a) for a in claim["answers"]),
+        )
+        for claim in shown["claims"]
+    ]
+    said = (
+        f"Verdicts in the primary set-up under today's TCP senders, up to {shown['seeds']} seeds; figures"
+        " with many points have fewer of them here than above."
+    )
+    return f"<p>{said}</p>{table(['claim', *(s['title'] for s in shown['senders'])], rows, 'today')}"
+
+
+def _counted(answer: dict[str, Any]) -> str:
+    """A verdict with its counts."""
+    against = f" −{answer['opposite']}" if answer["opposite"] else ""
+    return f"{answer['verdict'].words} ({answer['holds']}/{answer['total']}{against})"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import papers as _papers
 from ._measured import Experiment, measure_all
 from .judge import judge
-from .papers import Batches, Cell, Job, Paper, verdicts
+from .papers import Batches, Cell, Job, Paper, today, verdicts
 from .papers.experiment import measured_with, scenario_of
 from .papers.ran import Ran
 from .reproduced import Report
@@ -95,6 +95,7 @@ def reproduce(
     progress: Progress | None = None,
     figures: str | None = None,
     atlas: bool = False,
+    senders: bool = False,
 ) -> list[Report]:
     """Reproduce `papers` (default: all), write a page and its figures' data for each.
 
@@ -103,6 +104,7 @@ def reproduce(
     beside it are `results.json` and `measures.csv`, and `figures` ("svg" or "pdf") adds every figure fit to
     print. `<out>/index.html` has the verdicts of all papers reproduced there. A page shows the atlas in
     the paper's folder; with `atlas` one with as many points is computed, shown, and written beside the page.
+    Likewise `senders` with every scheme and claim under today's TCP senders (`papers.today`).
 
     Raises `papers.UnknownPaperError`, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """
@@ -114,6 +116,7 @@ def reproduce(
         place = None if cache is None else Path(cache)
         report = _run(planned, jobs, place, _from(progress, before, total))
         report.atlas = _atlas(planned.paper, Path(out), jobs, place, progress) if atlas else report.atlas
+        report.today = _today(planned, Path(out), jobs, place, progress) if senders else report.today
         before += planned.runs
         from .report import write, write_overview
 
@@ -137,6 +140,24 @@ def _atlas(
     folder.mkdir(parents=True, exist_ok=True)
     write(found, folder / NAME)
     return atlas_json(found)
+
+
+def _today(
+    planned: Plan, out: Path, jobs: int | None, cache: Path | None, progress: Progress | None
+) -> dict[str, Any]:
+    """Run the paper under today's TCP senders, and write what was found beside the page."""
+    paper, work = planned.paper, today.plan(planned.paper, planned.quick)
+    tell = progress or (lambda finished, runs, what: None)
+    found = today.make(
+        work,
+        jobs,
+        None if cache is None else cache / paper.name,
+        lambda done: tell(done, work.runs, f"{paper.name} under today's TCP"),
+    )
+    folder = out / paper.name
+    folder.mkdir(parents=True, exist_ok=True)
+    today.write(found, folder / today.NAME)
+    return found
 
 
 def _from(progress: Progress | None, before: int, total: int) -> Progress:
@@ -194,6 +215,7 @@ def answered(
         digests,
         derived,
         atlas=atlas_of(paper),
+        today=today.committed(paper),
         committed=verdicts.committed(paper),
     )
 

@@ -38,6 +38,8 @@ class Report:
     version: str = __version__
     #: Its `atlas.json`: where each claim holds over the paper's readings and unstated inputs.
     atlas: dict[str, Any] | None = None
+    #: Its `today.json`: every claim and scheme under today's TCP senders.
+    today: dict[str, Any] | None = None
     #: Its `verdicts.json`: the verdicts of the last `--full`, for what was not run here or only in part.
     committed: Verdicts | None = None
     #: The page, once written.

@@ -21,6 +21,7 @@ from inprofile.compare.run import outcome, plan
 from inprofile.compare.schemes import Place, about, choose, lengths
 from inprofile.compare.winners import rank
 from inprofile.measures import Measures
+from inprofile.senders import senders
 
 OWN = """
 title = "Two groups"
@@ -63,7 +64,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_scheme_can_be_put_on_every_experiment_with_every_setting() -> None:
     made = plan()
     assert [s.id for s in made.schemes] == [s["id"] for s in about()["schemes"]]
-    assert len(made.studies) == len(about()["experiments"]) * len(about()["tcp"])
+    assert len(made.studies) == len(about()["experiments"]) * (len(about()["tcp"]) + len(senders()))
     budgets = set()
     for study in made.studies:
         for scheme in made.schemes:
@@ -299,6 +300,16 @@ def test_a_file_that_is_missing_or_wrong_is_refused(folder: Path) -> None:
     (folder / "bad.toml").write_text(OWN.replace('"4 Mbit/s"', '"4 Mbit"'))
     answer = CliRunner().invoke(app, ["compare", "bad.toml"])
     assert (answer.exit_code, "bad.toml:10" in answer.stderr) == (2, True)
+
+
+def test_a_value_of_ones_own_file_is_overridden(folder: Path) -> None:
+    command = ["compare", "own.toml", "--schemes", "red", "--set"]
+    answer = CliRunner().invoke(app, [*command, "seeds=5", "--plan", "--json"])
+    assert json.loads(answer.stdout)["runs"] == 6 * 5
+    wrong = CliRunner().invoke(app, [*command, "links.slow.rate=4 Mbit"])
+    assert (wrong.exit_code, "links.slow.rate = 4 Mbit" in wrong.stderr) == (2, True), wrong.stderr
+    without = CliRunner().invoke(app, ["compare", "--set", "seeds=5"])
+    assert (without.exit_code, "name the experiment file" in without.stderr) == (2, True)
 
 
 def test_plan_runs_nothing(folder: Path) -> None:

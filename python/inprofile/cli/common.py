@@ -42,6 +42,7 @@ __all__ = [
     "guarded",
     "names_of",
     "open_scenario",
+    "overrides_of",
     "progress",
     "resumable",
     "say",
@@ -234,14 +235,20 @@ def _json(value: object) -> str:
     return visible(json.dumps(value, ensure_ascii=False, allow_nan=False), lines=False)
 
 
-def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
-    """The experiment with its overrides."""
+def overrides_of(texts: list[str] | None) -> list[tuple[str, str]]:
+    """Keys and values of `--set`. Raises Refused for what is none."""
     pairs = []
-    for text in overrides or []:
+    for text in texts or []:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise Refused(f'--set {text}: write KEY=VALUE, such as --set links.bottleneck.rate="2 Mbit/s"')
         pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
+    """The experiment with its overrides."""
+    pairs = overrides_of(overrides)
     if str(file) == "-":
         return from_bytes(read_stream(sys.stdin.buffer, STDIN), STDIN, pairs)
     return load(file, pairs)

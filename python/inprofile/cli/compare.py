@@ -12,7 +12,22 @@ from ..own.registry import registered
 from ..quantity import quantity
 from ..storage import check_folder
 from ..summary import text_table
-from .common import Jobs, Json, Open, Own, Planned, Refused, Yes, emit, guarded, names_of, resumable, say
+from .common import (
+    Jobs,
+    Json,
+    Open,
+    Own,
+    Planned,
+    Refused,
+    Set,
+    Yes,
+    emit,
+    guarded,
+    names_of,
+    overrides_of,
+    resumable,
+    say,
+)
 from .effort import affordable, print_plan
 
 if TYPE_CHECKING:
@@ -30,6 +45,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    set_: Set = None,
     schemes: Annotated[
         str | None,
         typer.Option(
@@ -58,10 +74,13 @@ def compare(
     from ..compare.run import CACHE
 
     names = names_of(schemes, "--schemes")
+    if set_ and not files:
+        raise Refused("--set: name the experiment file whose value it overrides")
+    overrides = overrides_of(set_)
     try:
         # In this process nothing is registered but what --mechanism names.
         own = list(registered()) if mechanism else []
-        made = planned(files, quick, names, own)
+        made = planned(files, quick, names, own, overrides)
     except (UnknownSchemeError, SchemeFileError, NoContractError) as error:
         raise Refused(str(error)) from None
     if plan:
@@ -72,7 +91,7 @@ def compare(
     affordable(made.packets, yes, made.runs)
     check_folder(out)
     with resumable(CACHE, made.runs) as tell:
-        comparison = work(files, quick, names, jobs, out, progress=tell, own=own)
+        comparison = work(files, quick, names, jobs, out, progress=tell, own=own, overrides=overrides)
     if json_:
         emit(comparison.to_json())
     else:

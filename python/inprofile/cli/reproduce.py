@@ -49,6 +49,13 @@ def reproduce(
             "--atlas", help="Recompute each paper's atlas (inprofile atlas --plan says how long it takes)."
         ),
     ] = False,
+    senders: Annotated[
+        bool,
+        typer.Option(
+            "--senders",
+            help="Also run every scheme and claim of the primary set-ups with Linux's CUBIC, Prague and BBR.",
+        ),
+    ] = False,
     open_: Open = False,
     json_: Json = False,
 ) -> None:
@@ -67,11 +74,13 @@ def reproduce(
     except (PaperError, UnknownPaperError) as error:
         raise Refused(str(error)) from None
     if plan:
-        _print_plan(plans, jobs, json_)
+        _print_plan(plans, jobs, json_, senders)
         return
     check_folder(out)
     with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
-        reports = work.reproduce(wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas)
+        reports = work.reproduce(
+            wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas, senders=senders
+        )
     if json_:
         from ..report.data import report_json
 
@@ -85,15 +94,23 @@ def reproduce(
                 webbrowser.open(report.page.resolve().as_uri())
 
 
-def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
+def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool, senders: bool) -> None:
+    from ..papers import today
     from ..reproduce import CACHE
 
+    beside = [today.plan(p.paper, p.quick) for p in plans] if senders else []
     if as_json:
-        emit({"papers": [p.to_json() for p in plans]})
+        entries = [p.to_json() for p in plans]
+        for entry, b in zip(entries, beside, strict=False):
+            entry["senders"] = {"runs": b.runs, "cpu_seconds": round(b.cpu_seconds, 1)}
+        emit({"papers": entries})
         return
     for p in plans:
         experiments = sum(1 for _ in p.jobs)
         say(f"{p.paper.name}: {experiments} experiments, {p.runs} runs, {effort(p.cpu_seconds, jobs, CACHE)}")
+    for b in beside:
+        name = f"{b.paper.name} under today's TCP"
+        say(f"{name}: {b.runs} runs, {effort(b.cpu_seconds, jobs, CACHE)}")
 
 
 #: Room for a mean and half its interval, each with its unit.

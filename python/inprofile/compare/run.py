@@ -15,6 +15,7 @@ from .._measured import Experiment, measure_all
 from ..measures import Measures
 from ..mechanisms import mechanisms
 from ..scenario import load
+from ..senders import senders
 from . import measure as _measure
 from .comparison import Compared, Comparison, Plan, Study
 from .frontier import Frontier, common_delays
@@ -39,17 +40,19 @@ def plan(
     quick: bool = False,
     schemes: Sequence[str] | None = None,
     own: Sequence[str] = (),
+    overrides: Sequence[tuple[str, str]] = (),
 ) -> Plan:
     """List what `compare` would run.
 
     `schemes` are names, and files of schemes (`schemes.read_schemes`). `own` are names of registered classes
-    of one's own that take part besides, each as a scheme of its own name.
+    of one's own that take part besides, each as a scheme of its own name. `overrides` of each file are keys
+    and values as `--set` takes them.
 
     Raises `UnknownSchemeError`, `SchemeFileError`, `NoContractError` where a scheme needs what a file lacks,
     `ScenarioError` and `OSError` for a file that is none.
     """
     chosen = chosen_of(schemes, own)
-    studies = list(_own(files, quick) if files else _ours(quick))
+    studies = list(_own(files, quick, overrides) if files else _ours(quick))
     for study in studies:
         study.place.check(study.file, chosen)
         for scheme in chosen:
@@ -64,19 +67,22 @@ def _ours(quick: bool) -> Iterator[Study]:
         base = load(HERE / experiment["file"])
         if quick:
             base = base.with_({"duration": f"{runs['quick_seconds']} s"})
+        seeds = runs["quick_seeds" if quick else "seeds"]
         for tcp in about()["tcp"]:
-            scenario = base.with_(tcp["set"])
-            seeds = runs["quick_seeds" if quick else "seeds"]
+            named = (tcp["id"], tcp["title"])
+            yield _study(experiment["id"], named, experiment["file"], base.with_(tcp["set"]), seeds, quick)
+        for sender in senders():
+            named, scenario = (sender.id, sender.title), base.with_(sender.changes)
             yield _study(
-                experiment["id"], (tcp["id"], tcp["title"]), experiment["file"], scenario, seeds, quick
+                experiment["id"], named, experiment["file"], scenario, seeds, quick, cost=sender.cost
             )
 
 
-def _own(files: Sequence[str | Path], quick: bool) -> Iterator[Study]:
+def _own(files: Sequence[str | Path], quick: bool, overrides: Sequence[tuple[str, str]]) -> Iterator[Study]:
     """A user's own: TCP, window and number of seeds are the file's."""
     taken: dict[str, int] = {}
     for file in files:
-        scenario = load(file)
+        scenario = load(file, overrides)
         name = Path(file).stem
         taken[name] = taken.get(name, 0) + 1
         identity = name if taken[name] == 1 else f"{name}-{taken[name]}"
@@ -85,11 +91,17 @@ def _own(files: Sequence[str | Path], quick: bool) -> Iterator[Study]:
 
 
 def _study(
-    identity: str, tcp: tuple[str, str], file: str, scenario: Scenario, seeds: int, quick: bool
+    identity: str,
+    tcp: tuple[str, str],
+    file: str,
+    scenario: Scenario,
+    seeds: int,
+    quick: bool,
+    cost: float = 1.0,
 ) -> Study:
     place = Place.of(scenario)
     seconds = float(scenario.check().effective["measure"]["to"].removesuffix(" s"))
-    cost = about()["runs"]["cost"] * seconds * 0.0012 / place.packet_time
+    cost *= about()["runs"]["cost"] * seconds * 0.0012 / place.packet_time
     made = lengths(place, quick)
     return Study(identity, scenario.title, *tcp, file, scenario, place, seeds, made, cost)
 
@@ -114,17 +126,18 @@ def compare(
     cache: str | Path | None = CACHE,
     progress: Progress | None = None,
     own: Sequence[str] = (),
+    overrides: Sequence[tuple[str, str]] = (),
 ) -> Comparison:
     """Compare `schemes` (default: all) on our experiments, or on `files`; write the page.
 
     `quick` runs fewer seeds, settings and, of our own experiments, seconds. `jobs` is the number of threads.
-    `own` are mechanisms of one's own that take part, as `plan` has them. The page is
-    `<out>/compare/index.html`; beside it are `results.json`, `measures.csv`, and in `settings` each
+    `own` are mechanisms of one's own that take part; `overrides` are of `files`, as `plan` has them. The page
+    is `<out>/compare/index.html`; beside it are `results.json`, `measures.csv`, and in `settings` each
     experiment with each scheme at its best setting.
 
     Raises what `plan` raises, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """
-    planned = plan(files, quick, schemes, own)
+    planned = plan(files, quick, schemes, own, overrides)
     tell = progress or (lambda finished, runs, what: None)
     outcomes = []
     finished = 0

@@ -27,7 +27,8 @@ def report_json(report: Report) -> dict[str, Any]:
 
     A claim's `source` is "run" where it was judged from this run, "committed" where not all its experiments
     were run here: then its verdict and counts are those of the last `--full`, of the day and version that
-    `committed` says, and it has no samples. `not_run` names what has neither.
+    `committed` says, and it has no samples. `not_run` names what has neither. `today` has every claim and
+    scheme under today's TCP senders, null for a paper that was never run so.
     """
     paper = report.paper
     claims = paper.module("claims")
@@ -64,6 +65,7 @@ def report_json(report: Report) -> dict[str, Any]:
             }
             for row in table(report)
         ],
+        "today": report.today,
         **(claims.more(paper, report.cells) if hasattr(claims, "more") else {}),
         "measures": [
             {

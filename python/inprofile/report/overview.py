@@ -14,6 +14,7 @@ from ..glossary import entries
 from ..judge import Verdict
 from ..storage import replace_text
 from .page import SIGNS, asset, environment
+from .today import counts_of
 
 if TYPE_CHECKING:
     from ..compare.advice import Advice
@@ -100,6 +101,7 @@ def _row(data: dict[str, Any]) -> dict[str, Any]:
         "short": data["short"],
         "setups": setups,
         "claims": list(claims.values()),
+        "today": counts_of(data["today"]) if data.get("today") else None,
         # What was run here and what was not are never added up.
         "counts": _counts(ran),
         "kept": _counts(kept),

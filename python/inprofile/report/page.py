@@ -18,6 +18,7 @@ from ..quantity import number, quantity
 from .atlas import atlas_context
 from .short import in_three, too_few_seeds
 from .stills import Stills
+from .today import today_context
 
 if TYPE_CHECKING:
     from ..papers import Cell, Entry
@@ -87,6 +88,7 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             inputs=left_open.inputs(paper),
             atlas=None if report.atlas is None else atlas_context(report.atlas, paper),
             too_few_seeds=too_few_seeds(report, report.atlas),
+            today=None if report.today is None else today_context(report.today, paper),
             **page_parts(charts),
             **context,
         )
