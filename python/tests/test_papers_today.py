@@ -15,7 +15,7 @@ from inprofile.cli import app
 from inprofile.judge import Verdict
 from inprofile.papers import again, today
 from inprofile.papers.experiment import scenario_of
-from inprofile.report.today import counts_of, today_context
+from inprofile.report.today import today_context
 from inprofile.senders import senders
 
 
