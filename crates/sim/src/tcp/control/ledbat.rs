@@ -113,6 +113,7 @@ impl Law for Ledbat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// RFC 6817 §2.4.2, by hand: a segment a round trip with an empty queue, none at the target, as much less as the delay is above it;
     /// §2.5: no more than a segment beyond what is in flight, never below two.
@@ -165,5 +166,36 @@ mod tests {
     fn a_loss_halves_the_window() {
         let mut ledbat = Ledbat::default();
         assert_eq!([20.0, 3.0, 1.0].map(|cwnd| ledbat.reduce(Cause::Loss, cwnd, cwnd)), [10.0, 2.0, 1.0]);
+    }
+
+    proptest! {
+        /// RFC 6817 §2.4.2: whatever the delay, a window neither grows by more than GAIN segments a round trip nor beyond what is in flight and one;
+        /// a longer delay never leaves a larger one; with the same flight it moves towards TARGET's, and stays there.
+        #[test]
+        fn a_longer_delay_never_leaves_a_larger_window(
+            cwnd in 2.0f64..2000.0, acked in 1u32..9, spare in 0u32..20, gain in 0.1f64..=1.0, ms in (0.0f64..1000.0, 0.0f64..1000.0),
+        ) {
+            let ledbat = Ledbat::new(DelayTarget { gain, ..DelayTarget::default() });
+            let (acked, flight) = (f64::from(acked), cwnd + f64::from(spare));
+            let (short, long) = (ms.0.min(ms.1) / 1e3, ms.0.max(ms.1) / 1e3);
+            let [after_short, after_long] = [short, long].map(|q| ledbat.grown(cwnd, acked, flight, q));
+            prop_assert!(after_long <= after_short && after_long >= MIN_CWND);
+            prop_assert!(after_short <= flight + ALLOWED_INCREASE && after_short - cwnd <= gain * acked / cwnd + 1e-9);
+            prop_assert!((ledbat.grown(cwnd, acked, flight, ledbat.target) - cwnd).abs() < 1e-9);
+            prop_assert!((after_short >= cwnd) == (short <= ledbat.target) || after_short == MIN_CWND);
+        }
+
+        /// RFC 6817 §2.4.2: the queueing delay is never negative, and a path that is longer by a constant has the same (clocks need not agree).
+        #[test]
+        fn delays_are_relative(offset in -5.0f64..5.0, delays in prop::collection::vec((0.0f64..0.5, 0.0f64..30.0), 1..60)) {
+            let (mut one, mut other, mut now) = (Ledbat::default(), Ledbat::default(), 0.0);
+            for (delay, pause) in delays {
+                now += pause;
+                one.delays(&[delay], now);
+                other.delays(&[delay + offset], now);
+                let [a, b] = [&one, &other].map(|l| l.queueing_delay(now, 0.1).expect("a sample"));
+                prop_assert!(a >= 0.0 && (a - b).abs() < 1e-9, "{a} {b}");
+            }
+        }
     }
 }

@@ -177,6 +177,7 @@ impl Law for Prague {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// A connection in congestion avoidance whose window is acknowledged segment by segment.
     struct Bench {
@@ -291,5 +292,35 @@ mod tests {
         b.prague.alpha = 1.0;
         (0..20).for_each(|_| b.round(0.05, 2));
         assert!(b.window.cwnd >= 2.0 && b.window.cwnd < 3.0, "{}", b.window.cwnd);
+    }
+
+    proptest! {
+        /// draft-briscoe-iccrg-prague-congestion-control-04 §2.3.2, §2.4.1 to §2.4.3: whatever is marked, the average is a share; a mark costs no more than half
+        /// and no less than nothing; a round trip adds a segment at most; a window with more marks is never the larger one.
+        #[test]
+        fn more_marks_never_leave_a_larger_window(
+            cwnd in 2.0f64..400.0, rtt in 0.002f64..0.2, rounds in prop_oneof![Just(0), Just(500)],
+            marks in prop::collection::vec((0u32..20, 0u32..20), 1..40),
+        ) {
+            let [mut few, mut many] = [0, 1].map(|_| Bench::new(cwnd));
+            for b in [&mut few, &mut many] {
+                b.prague.rounds = rounds;
+            }
+            for (some, more) in marks {
+                for (b, marked) in [(&mut few, some), (&mut many, some + more)] {
+                    let before = b.window.cwnd;
+                    b.round(rtt, marked);
+                    prop_assert!((0.0..=1.0).contains(&b.prague.alpha));
+                    prop_assert!(b.window.cwnd >= (before / 2.0).max(MIN_WINDOW) - 1e-9);
+                    prop_assert!(b.window.cwnd <= before + 1.0 + 1e-9, "{} from {before}", b.window.cwnd);
+                }
+                if more == 0 && few.window == many.window && few.prague == many.prague {
+                    continue;
+                }
+                // Side by side only as long as neither has run ahead: afterwards the windows' sizes decide what is marked.
+                prop_assert!(few.window.cwnd >= many.window.cwnd - 1e-9, "{} < {}", few.window.cwnd, many.window.cwnd);
+                break;
+            }
+        }
     }
 }

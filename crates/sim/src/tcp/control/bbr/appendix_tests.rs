@@ -1,7 +1,9 @@
 //! More test cases of draft-ietf-ccwg-bbr, Appendix A: an application that limits the sender, losses, policers, acknowledgements that come together.
 
 use super::tests::{Path, in_state};
-use super::{MIN_PIPE_CWND, State};
+use super::{Bbr, MIN_PIPE_CWND, State};
+use crate::tcp::control::{Cause, Law, Lost, RateSample, Sample, Start, Window};
+use proptest::prelude::*;
 
 /// §5.3.1, A.2: six ranges and more than 2 % lost in a round trip end Startup also where the application limits the rate, so that no plateau
 /// can.
@@ -157,4 +159,51 @@ fn a_loss_that_a_probe_repairs_counts() {
     p.feed(20, 0.05, 0.5, |p| p.bbr().bw_shortterm.is_finite());
     assert!(p.bbr().bw_shortterm.is_finite() && p.bbr().inflight_shortterm.is_finite());
     assert_eq!((p.sender.tally().timeouts, p.sender.tally().fast_retransmits), (0, 0));
+}
+
+proptest! {
+    /// §2.8, §5.5.10, §5.6.4: whatever acknowledgements and losses tell, the window is four segments at least and no more than the model's bounds or
+    /// those, the rate is positive, and BBR.bw no more than BBR.max_bw.
+    #[test]
+    fn the_model_bounds_the_window(
+        acks in prop::collection::vec((1u32..40, 0.001f64..0.5, 0u32..6, any::<bool>(), 0.01f64..0.3, 0u32..8), 1..300),
+    ) {
+        let mut bbr = Bbr::default();
+        bbr.begin(&Start { initial_window: 10, segment: 1000, random: 0.25 });
+        let mut window = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+        let (mut now, mut total, mut total_lost) = (0.0, 1u32, 0u32);
+        for (delivered, interval, lost, app_limited, rtt, event) in acks {
+            now += interval / 4.0;
+            total += delivered;
+            total_lost += lost;
+            for n in 0..lost {
+                let since = n + 1;
+                bbr.lost(&Lost { now, segment: 3 * total + n, tx_in_flight: 20 + n, since, app_limited, delivered: total }, &window);
+            }
+            match event {
+                0 if lost > 0 => _ = bbr.reduce(Cause::Loss, window.cwnd, window.cwnd),
+                1 => bbr.recovered(&mut window),
+                2 => bbr.undone(&mut window),
+                _ => {}
+            }
+            let rate = RateSample {
+                delivered, interval, app_limited, lost, tx_in_flight: 20, total, total_lost, round_start: false,
+            };
+            let sample = Sample {
+                now, delivered, marked: 0, lost, rtt: Some(rtt), srtt: rtt, prior_in_flight: 20 + delivered, in_flight: 20, una: total,
+                next: total + 20, advanced: true, limited: event > 4, phase: bbr.phase, rate: Some(rate),
+            };
+            prop_assert!(bbr.acknowledged(&sample, &mut window));
+            prop_assert!(window.cwnd >= MIN_PIPE_CWND && window.cwnd.is_finite(), "{}", window.cwnd);
+            prop_assert!(bbr.pacing_rate > 0.0 && bbr.bw <= bbr.max_bw);
+            if bbr.state.probes_bw() {
+                let bound = bbr.inflight_longterm.min(bbr.inflight_shortterm).max(MIN_PIPE_CWND);
+                prop_assert!(window.cwnd <= bound + 1e-9, "{} > {bound} in {:?}", window.cwnd, bbr.state);
+            }
+            if bbr.full_bw_reached {
+                let most = bbr.quantization_budget(bbr.bdp(bbr.state.gains().1) + bbr.ahead.extra_acked());
+                prop_assert!(window.cwnd <= most + 1e-9, "{} > {most}", window.cwnd);
+            }
+        }
+    }
 }
