@@ -4,12 +4,13 @@ use inprofile_core::units::Duration;
 
 /// RFC 6298, in seconds, with a clock fine enough that its granularity never counts.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Rto {
-    /// Smoothed round-trip time; below zero: none measured yet.
-    srtt: f64,
+    min: f64,
     rttvar: f64,
     rto: f64,
-    min: f64,
+    /// Smoothed round-trip time; below zero: none measured yet. Last, as some ask for it with each acknowledgement.
+    srtt: f64,
 }
 
 /// RFC 6298 §2.5: "MAY be placed on RTO provided it is at least 60 seconds".

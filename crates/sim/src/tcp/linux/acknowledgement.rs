@@ -3,12 +3,12 @@
 
 use crate::clock::Clock;
 use crate::tcp::control::{Cause, RateSample, Sample, least};
-use crate::tcp::rto::Rto;
 use crate::tcp::{Ack, Host, Sack};
 
 use super::delivery::Delivery;
 use super::rack::Rack;
 use super::scoreboard::{Scoreboard, Segment};
+use super::timers::Timeout;
 use super::{Sender, State};
 
 /// What one acknowledgement told.
@@ -56,13 +56,13 @@ pub(super) struct Surroundings {
 }
 
 /// An acknowledgement while it is read.
-struct Reading<'a, C> {
+struct Reading<'a, C: Clock> {
     news: News,
     now: C,
     /// One past the highest segment sent.
     max: u32,
     rack: &'a mut Rack<C>,
-    rto: &'a mut Rto,
+    timeout: &'a mut Timeout<C>,
     next_sample: &'a mut u32,
     delivery: Option<&'a mut Delivery<C>>,
 }
@@ -84,7 +84,7 @@ impl<C: Clock> Reading<'_, C> {
             news.rtt = Some(news.rtt.map_or(rtt, |shortest| least(shortest, rtt)));
             if number >= *self.next_sample {
                 *self.next_sample = self.max;
-                self.rto.sample(rtt);
+                self.timeout.sample(rtt);
             }
         }
     }
@@ -211,7 +211,7 @@ impl<C: Clock> Sender<C> {
             marked: with.marked,
             lost: with.lost,
             rtt: told.rtt,
-            srtt: self.rto.srtt(),
+            srtt: self.timeout.srtt(),
             prior_in_flight: with.prior_in_flight,
             in_flight: self.board.in_flight(),
             una: self.board.una(),
@@ -242,7 +242,7 @@ impl<C: Clock> Sender<C> {
     #[inline(always)]
     fn take_in(&mut self, ack: &Ack<'_>, now: C) -> News {
         let advanced = ack.next > self.board.una();
-        let Sender { board, rack, next_sample, rto, delivery, .. } = self;
+        let Sender { board, rack, next_sample, timeout, delivery, .. } = self;
         rack.begin();
         let mut reading = Reading {
             news: News {
@@ -256,7 +256,7 @@ impl<C: Clock> Sender<C> {
             now,
             max: board.max(),
             rack,
-            rto,
+            timeout,
             next_sample,
             delivery: delivery.as_deref_mut(),
         };
@@ -278,7 +278,7 @@ impl<C: Clock> Sender<C> {
     /// The SYN is acknowledged. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out.
     fn connected(&mut self) {
         if self.tally.timeouts > 0 {
-            self.rto.syn_was_lost();
+            self.timeout.syn_was_lost();
         }
         self.state = State::Open;
         self.cwnd = f64::from(self.initial_window);

@@ -24,6 +24,7 @@ struct Sent<C> {
 
 /// The connection's counts (C.…), and the sample under way (RS.…).
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Delivery<C> {
     delivered: u32,
     lost: u32,

@@ -44,7 +44,7 @@ impl<C: Clock> Sender<C> {
             0
         };
         if rest > 0 {
-            let at = || (self.rto.srtt(), now);
+            let at = || (self.timeout.srtt(), now);
             self.cwnd = self.control.avoid(self.cwnd, rest, at);
         }
     }

@@ -20,7 +20,7 @@ impl<C: Clock> Sender<C> {
     /// Nothing was sent for so many seconds.
     fn restart_slowly(&mut self, idle: f64, now: f64) {
         let mut window = self.window();
-        let rto = self.rto.timeout();
+        let rto = self.timeout.secs();
         if idle > rto {
             window.ssthresh = current_ssthresh(window);
             let halvings = libm::ceil(idle / rto) - 1.0;

@@ -80,7 +80,7 @@ impl<C: Clock> Sender<C> {
 
     #[inline(never)]
     fn look_for_losses(&mut self, now: C) -> (u32, Option<f64>) {
-        let found = self.rack.detect(&mut self.board, now, self.rto.srtt(), self.state.recovers());
+        let found = self.rack.detect(&mut self.board, now, self.timeout.srtt(), self.state.recovers());
         if found.0 > 0 {
             self.note_lost(now);
         }

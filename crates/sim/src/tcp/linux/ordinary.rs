@@ -65,7 +65,7 @@ impl<C: Clock> Sender<C> {
     /// The segments before `next` have arrived, each after those before it.
     #[inline(always)]
     fn take_in_order(&mut self, next: u32, now: C) -> Told {
-        let Sender { board, rack, next_sample, rto, delivery, .. } = self;
+        let Sender { board, rack, next_sample, timeout, delivery, .. } = self;
         let (max, first) = (board.max(), board.una());
         let (mut shortest, mut newest) = (f64::INFINITY, None);
         board.acknowledge_in_order(next, |number, sent_at| {
@@ -78,7 +78,7 @@ impl<C: Clock> Sender<C> {
             // RFC 6298 §3: one measurement a round trip.
             if number >= *next_sample {
                 *next_sample = max;
-                rto.sample(rtt);
+                timeout.sample(rtt);
             }
         });
         if let Some((sent_at, rtt)) = newest {

@@ -12,25 +12,23 @@ const AVOIDANCE: f64 = 1.2;
 /// The train's length in seconds: Linux's `sk_pacing_shift` of 10.
 const TRAIN: f64 = 1.0 / 1024.0;
 /// The shortest train, in segments, unless the congestion control has its own: Linux's `tcp_min_tso_segs`.
-const LEAST: u32 = 2;
+const LEAST: u8 = 2;
 /// The longest, in bytes: Linux's `gso_max_size`.
 const LONGEST: f64 = 65_536.0;
 /// Linux's `tcp_tso_rtt_log`: trains may be longer where the shortest round-trip time is less than a few times this, in seconds.
 const NEAR: f64 = 512e-6;
 /// As `fq` does, Linux lets the first segments of a connection go unpaced.
-const UNPACED: u64 = 10;
+const UNPACED: u8 = 10;
 /// Linux's clock, in seconds: what is due within a tick is due.
 const TICK: f64 = 1e-9;
 
-/// The pacer of one connection, in segments and seconds.
+/// The pacer of one connection, in segments and seconds: a cache line.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     /// Segments a second; infinite before a round-trip time is measured.
     rate: f64,
     /// When the next train may leave (`tcp_wstamp_ns`).
     next: f64,
-    /// Segments sent so far.
-    sent: u64,
     /// Smoothed over every acknowledgement, where RFC 6298 §3 takes one measurement a round trip.
     srtt: f64,
     min_rtt: f64,
@@ -41,10 +39,14 @@ pub struct Pacer {
     /// The longest train in segments.
     longest: f64,
     /// The shortest.
-    least: u32,
+    least: u8,
+    /// So many segments are still to leave before they are paced.
+    unpaced: u8,
     /// The congestion control bounds the train's length, wherever the peer is.
     bounded: bool,
 }
+
+const _: () = assert!(size_of::<Option<Pacer>>() == 64, "a cache line");
 
 impl Pacer {
     /// Before the first round-trip time. `segment`: a full segment's payload in bytes; `train`: a length in seconds of the congestion
@@ -53,13 +55,13 @@ impl Pacer {
         Pacer {
             rate: f64::INFINITY,
             next: 0.0,
-            sent: 0,
             srtt: 0.0,
             min_rtt: f64::INFINITY,
             near: 0.0,
             train: train.unwrap_or(TRAIN),
             longest: LONGEST / f64::from(segment),
             least: if train.is_some() { 1 } else { LEAST },
+            unpaced: UNPACED,
             bounded: train.is_some(),
         }
     }
@@ -116,7 +118,7 @@ impl Pacer {
     /// How many segments the next train may have (Linux's `tcp_tso_autosize`).
     pub fn train(&self) -> u32 {
         let segments = self.rate * self.train + self.near;
-        (least(segments, self.longest) as u32).max(self.least)
+        (least(segments, self.longest) as u32).max(self.least.into())
     }
 
     /// A train of so many segments has left.
@@ -124,10 +126,12 @@ impl Pacer {
         if segments == 0 {
             return;
         }
-        self.sent += u64::from(segments);
+        if self.unpaced > 0 {
+            self.unpaced = u32::from(self.unpaced).saturating_sub(segments) as u8;
+        }
         let late = most(now - self.next, 0.0);
         self.next = most(self.next, now);
-        if self.sent >= UNPACED && self.rate > 0.0 {
+        if self.unpaced == 0 && self.rate > 0.0 {
             // None at an infinite rate.
             let gap = f64::from(segments) / self.rate;
             // What left late is caught up with, but by no more than half a gap.

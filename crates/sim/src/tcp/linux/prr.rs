@@ -45,9 +45,9 @@ pub struct Prr {
     /// RecoverFS; Linux's `prior_cwnd`.
     recover_fs: f64,
     /// prr_delivered: segments that have arrived since.
-    delivered: f64,
+    delivered: u32,
     /// prr_out: segments that were sent since.
-    out: f64,
+    out: u32,
 }
 
 impl Prr {
@@ -59,29 +59,30 @@ impl Prr {
             PrrRules::Rfc9937 => f64::from(at.flight - at.sacked + at.delivered),
             PrrRules::Rfc6937 => f64::from(at.flight),
         };
-        Prr { rules, recover_fs: start.max(1.0), delivered: 0.0, out: 0.0 }
+        Prr { rules, recover_fs: start.max(1.0), delivered: 0, out: 0 }
     }
 
     /// RFC 9937 §6.3: a segment is sent.
     pub fn sent(&mut self) {
-        self.out += 1.0;
+        self.out += 1;
     }
 
     /// RFC 9937 §6.2: so many segments have arrived; how many may be sent now. `pipe` are in flight; `safe` (SafeACK): SND.UNA moved on, and
     /// nothing more was found lost.
     pub fn allow(&mut self, delivered: u32, pipe: u32, ssthresh: f64, safe: bool) -> f64 {
         let (arrived, pipe) = (f64::from(delivered), f64::from(pipe));
-        self.delivered += arrived;
+        self.delivered += delivered;
+        let (all, out) = (f64::from(self.delivered), f64::from(self.out));
         let allowed = if pipe > ssthresh {
-            (self.delivered * ssthresh / self.recover_fs).ceil() - self.out
+            (all * ssthresh / self.recover_fs).ceil() - out
         } else {
             // PRR-SSRB: slow start up to the threshold; by RFC 9937 only where recovery makes progress, otherwise PRR-CRB.
             let grows = safe || self.rules == PrrRules::Rfc6937;
-            let by_arrivals = (self.delivered - self.out).max(arrived) + f64::from(u8::from(grows));
+            let by_arrivals = (all - out).max(arrived) + f64::from(u8::from(grows));
             by_arrivals.min(ssthresh - pipe)
         };
         // The first acknowledgement of a recovery retransmits, whatever the counts.
-        allowed.max(if self.out > 0.0 { 0.0 } else { 1.0 })
+        allowed.max(if self.out > 0 { 0.0 } else { 1.0 })
     }
 }
 

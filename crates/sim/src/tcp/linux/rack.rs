@@ -13,20 +13,21 @@ const PERSIST: u32 = 16;
 /// Linux's clock of this law, in seconds: what is late by less than a tick is late now, and a timer is never set for less.
 const TICK: f64 = 1e-6;
 
-/// The state between acknowledgements; times in seconds.
+/// The state between acknowledgements; times in seconds. What each acknowledgement asks for comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Rack<C> {
     /// RACK.xmit_ts and RACK.end_seq: of the segments that have arrived, the one sent last.
     latest: Option<(C, u32)>,
     /// RACK.rtt: the round-trip time of the segment sent last of those that the last acknowledgement told of.
     rtt: f64,
-    /// That segment.
-    newest: Option<(C, u32)>,
     /// The shortest round-trip time so far.
     min_rtt: f64,
     /// RACK.fack: one past the highest segment that has arrived.
     fack: u32,
     reordering_seen: bool,
+    /// The segment that [`Rack::rtt`] is of.
+    newest: Option<(C, u32)>,
     duplicates: Duplicates,
 }
 
@@ -44,6 +45,10 @@ struct Duplicates {
 }
 
 impl<C: Clock> Rack<C> {
+    /// So many of its first bytes are what each acknowledgement asks for.
+    #[cfg(test)]
+    pub const OFTEN: usize = std::mem::offset_of!(Rack<C>, newest);
+
     /// Nothing has arrived.
     pub fn new() -> Rack<C> {
         Rack {

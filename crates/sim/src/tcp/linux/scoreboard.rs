@@ -30,21 +30,22 @@ pub fn sent_after<C: Clock>(a: (C, u32), b: (C, u32)) -> bool {
     a.0 > b.0 || a.0 == b.0 && a.1 > b.1
 }
 
-/// The segments from `snd_una` to `snd_max`.
+/// The segments from `snd_una` to `snd_max`. What is asked for where nothing is lost comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Scoreboard<C> {
+    segments: VecDeque<Segment<C>>,
     /// The first segment not acknowledged.
     una: u32,
-    segments: VecDeque<Segment<C>>,
+    sacked: u32,
+    lost: u32,
+    /// No segment below this is lost.
+    no_lost_below: u32,
     /// What has arrived above `una`, as blocks in order: what a SACK option repeats is found without looking at each segment.
     arrived: Vec<(u32, u32)>,
     /// Retransmissions in the order of time. One is stale once its segment has arrived, is lost or was sent again. First transmissions
     /// need no such list: their order is that of the numbers.
     again: VecDeque<(C, u32)>,
-    sacked: u32,
-    lost: u32,
-    /// No segment below this is lost.
-    no_lost_below: u32,
     /// No first transmission of a segment below this is in flight.
     no_first_below: u32,
     /// Segments found lost, where somebody asks for their numbers.
@@ -52,6 +53,10 @@ pub struct Scoreboard<C> {
 }
 
 impl<C: Clock> Scoreboard<C> {
+    /// So many of its first bytes are what is asked for where nothing is lost.
+    #[cfg(test)]
+    pub const OFTEN: usize = std::mem::offset_of!(Scoreboard<C>, arrived);
+
     /// Nothing is outstanding.
     pub fn new() -> Scoreboard<C> {
         Scoreboard {

@@ -170,7 +170,7 @@ impl<C: Clock> Sender<C> {
         self.control.restarts_from_idle(now, &mut window);
         self.cwnd = window.cwnd;
         if let Some(pacer) = &mut self.pacer
-            && let Some(rate) = self.control.pacing_rate(&window, 0, self.rto.srtt())
+            && let Some(rate) = self.control.pacing_rate(&window, 0, self.timeout.srtt())
         {
             pacer.set_rate(rate);
         }
@@ -184,7 +184,7 @@ impl<C: Clock> Sender<C> {
         if let Some(rtt) = rtt {
             pacer.measured(rtt);
         }
-        match self.control.pacing_rate(&window, self.board.in_flight(), self.rto.srtt()) {
+        match self.control.pacing_rate(&window, self.board.in_flight(), self.timeout.srtt()) {
             Some(rate) => pacer.set_rate(rate),
             None => pacer.follow_window(self.cwnd, self.ssthresh, self.board.max() - self.board.una()),
         }
@@ -222,7 +222,7 @@ mod tests {
             accurate_ecn: true,
         });
         (sender.cwnd, sender.ssthresh) = (40.0, 40.0);
-        sender.rto.sample(0.05);
+        sender.timeout.sample(0.05);
         let mut rate = |in_flight: u32| {
             (sender.board.max()..in_flight).for_each(|n| sender.board.sent(n, Exact(0)));
             sender.set_pacing_rate(Some(0.05));

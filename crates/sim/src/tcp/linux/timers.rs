@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::tcp::control::Cause;
 use crate::tcp::rto::Rto;
 use crate::tcp::{Ack, Host, TimerKind};
+use inprofile_core::units::Duration;
 
 use super::acknowledgement::News;
 use super::frto::Frto;
@@ -24,7 +25,7 @@ impl<C: Clock> Sender<C> {
         self.tally.timeouts += 1;
         self.new_first = false;
         let max = self.board.max();
-        self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), self.state.recovers());
+        self.rack.timed_out(&mut self.board, host.now(), self.timeout.srtt(), self.state.recovers());
         if self.board.una() == 0 {
             // RFC 6928 §2, as in Linux: a SYN that is lost once may only be late; RFC 5681 §3.1: lost again, it leaves a window of one segment.
             if self.tally.timeouts > 1 {
@@ -56,7 +57,7 @@ impl<C: Clock> Sender<C> {
         self.probe = None;
         // One segment more than what may still be in the network.
         self.cwnd = f64::from(self.board.in_flight() + 1);
-        self.rto.back_off();
+        self.timeout.back_off();
         if self.pacer.is_some() {
             // A train that waits for its time does not hold this one up.
             self.note_again(self.board.una());
@@ -111,11 +112,10 @@ impl<C: Clock> Sender<C> {
             // RFC 6298 §5.2: everything is acknowledged.
             return host.cancel_timer(TimerKind::Retransmit);
         }
-        self.lengths.follow(&self.rto);
         let (pending, after) = match reordering {
-            Some(wait) => (Pending::Reordering, C::span_secs(wait.min(self.rto.timeout()))),
-            None if !self.may_probe() => (Pending::Retransmission, self.lengths.rto),
-            None => (Pending::Probe, self.lengths.probe(self.board.in_flight())),
+            Some(wait) => (Pending::Reordering, C::span_secs(wait.min(self.timeout.secs()))),
+            None if !self.may_probe() => (Pending::Retransmission, self.timeout.length),
+            None => (Pending::Probe, self.timeout.probe(self.board.in_flight())),
         };
         self.pending = pending;
         host.set_timer(TimerKind::Retransmit, after);
@@ -128,9 +128,8 @@ impl<C: Clock> Sender<C> {
         if self.board.una() == self.board.max() {
             return host.cancel_timer(TimerKind::Retransmit);
         }
-        self.lengths.follow(&self.rto);
         self.pending = Pending::Probe;
-        host.set_timer(TimerKind::Retransmit, self.lengths.probe(self.board.in_flight()));
+        host.set_timer(TimerKind::Retransmit, self.timeout.probe(self.board.in_flight()));
     }
 
     /// RFC 8985 §7.2: whether a probe may be sent; not in recovery, before the connection is established, with something SACKed, while a probe
@@ -144,33 +143,58 @@ impl<C: Clock> Sender<C> {
     }
 }
 
-/// How long the timer runs, on the engine's clock: converted when the retransmission timeout changes, once a round trip, and not with each
-/// acknowledgement.
+/// The retransmission timeout (RFC 6298), and how long the timer runs, on the engine's clock: converted when the timeout changes, once a
+/// round trip, and not with each acknowledgement. What each asks for comes last.
 #[derive(Clone, Debug)]
-pub(super) struct Lengths<C: Clock> {
-    /// Of this timeout and this smoothed round-trip time.
-    of: (f64, f64),
-    rto: C::Span,
+#[repr(C)]
+pub(super) struct Timeout<C: Clock> {
+    length: C::Span,
+    rto: Rto,
     probe: C::Span,
     /// With a single segment in flight, whose acknowledgement may be delayed.
     probe_alone: C::Span,
 }
 
-impl<C: Clock> Lengths<C> {
-    /// Before the first.
-    pub(super) fn new(rto: &Rto) -> Lengths<C> {
+impl<C: Clock> Timeout<C> {
+    /// So many of its last bytes are what each acknowledgement asks for: the smoothed round-trip time and the probe's lengths.
+    #[cfg(test)]
+    pub(super) const OFTEN: usize = 24;
+
+    /// Before the first round-trip time.
+    pub(super) fn new(min: Duration) -> Timeout<C> {
         let none = C::NO_TIME;
-        let mut lengths = Lengths { of: (f64::NAN, 0.0), rto: none, probe: none, probe_alone: none };
-        lengths.follow(rto);
-        lengths
+        let mut timeout = Timeout { probe: none, probe_alone: none, rto: Rto::new(min), length: none };
+        timeout.convert();
+        timeout
     }
 
-    #[inline]
-    fn follow(&mut self, rto: &Rto) {
-        let of = (rto.timeout(), rto.srtt());
-        if self.of != of {
-            self.convert(of);
-        }
+    /// See [`Rto::srtt`].
+    pub(super) fn srtt(&self) -> f64 {
+        self.rto.srtt()
+    }
+
+    /// In seconds.
+    pub(super) fn secs(&self) -> f64 {
+        self.rto.timeout()
+    }
+
+    /// See [`Rto::sample`].
+    #[inline(never)]
+    pub(super) fn sample(&mut self, rtt: f64) {
+        self.rto.sample(rtt);
+        self.convert();
+    }
+
+    /// See [`Rto::back_off`].
+    pub(super) fn back_off(&mut self) {
+        self.rto.back_off();
+        self.convert();
+    }
+
+    /// See [`Rto::syn_was_lost`].
+    pub(super) fn syn_was_lost(&mut self) {
+        self.rto.syn_was_lost();
+        self.convert();
     }
 
     /// How long the probe's timer runs with so many segments in flight.
@@ -179,10 +203,9 @@ impl<C: Clock> Lengths<C> {
         if in_flight == 1 { self.probe_alone } else { self.probe }
     }
 
-    #[inline(never)]
-    fn convert(&mut self, (rto, srtt): (f64, f64)) {
-        self.of = (rto, srtt);
-        self.rto = C::span_secs(rto);
+    fn convert(&mut self) {
+        let (rto, srtt) = (self.rto.timeout(), self.rto.srtt());
+        self.length = C::span_secs(rto);
         // RFC 8985 §7.2: no later than the retransmission timer would have expired.
         self.probe = C::span_secs((2.0 * srtt).min(rto));
         self.probe_alone = C::span_secs((2.0 * srtt + MAX_ACK_DELAY).min(rto));

@@ -94,14 +94,15 @@ fn acknowledgements_may_come_together() {
 /// §5.5.9: "in Startup, just remember 1 round": what came together while the rate doubled is forgotten when Startup ends.
 #[test]
 fn startup_remembers_a_single_round_trip() {
-    let mut ahead = super::model::LongestAhead::default();
-    for (most, earlier) in [(90.0, 0), (70.0, 0), (5.0, 9), (6.0, 9)] {
-        ahead.next_round(earlier);
+    let (mut ahead, mut past) =
+        (super::model::LongestAhead::default(), super::model::EarlierAhead::default());
+    for (most, earlier) in [(90.0, false), (70.0, false), (5.0, true), (6.0, true)] {
+        ahead.next_round(&mut past, earlier);
         ahead.note(most);
     }
     // The round trip in which it ends is the last that counts.
     assert_eq!(ahead.extra_acked(), 70.0);
-    (0..8).for_each(|_| ahead.next_round(9));
+    (0..8).for_each(|_| ahead.next_round(&mut past, true));
     assert_eq!(ahead.extra_acked(), 6.0);
 }
 

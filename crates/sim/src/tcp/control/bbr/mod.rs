@@ -17,7 +17,7 @@ mod undo;
 use inprofile_core::rng::Rng;
 
 use super::{Cause, Law, Lost, Phase, RateSample, Sample, Start, Window, least, most};
-use model::{LongestAhead, Rounds};
+use model::{EarlierAhead, LongestAhead, Rounds};
 use probe_bw::Probing;
 use probe_rtt::MinRtt;
 use undo::Undo;
@@ -88,39 +88,41 @@ struct Acked<'a> {
     phase: Phase,
 }
 
-/// The state of one connection; volumes in segments, times in seconds.
+/// The state of one connection; volumes in segments, times in seconds. What every acknowledgement asks comes first, in four cache lines.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Bbr {
     state: State,
-    drain_start_round: u32,
-    initial_cwnd: f64,
-    /// The most segments of a quantum.
-    largest_quantum: f64,
-    rng: Rng,
-    rounds: Rounds,
-    /// BBR.max_bw_filter: of the previous cycle of ProbeBW, and of this one.
-    max_bw_filter: [f64; 2],
+    /// As of the last acknowledgement.
+    phase: Phase,
+    full_bw_reached: bool,
+    full_bw_now: bool,
+    idle_restart: bool,
     max_bw: f64,
     bw: f64,
     bw_shortterm: f64,
     inflight_shortterm: f64,
-    inflight_longterm: f64,
-    /// BBR.bw_latest, BBR.inflight_latest.
-    latest: (f64, f64),
-    full_bw_reached: bool,
-    full_bw_now: bool,
-    full_bw: f64,
-    full_bw_count: u32,
-    ahead: LongestAhead,
-    min_rtt: MinRtt,
-    probing: Probing,
-    idle_restart: bool,
-    prior_cwnd: f64,
-    undo: Undo,
-    /// As of the last acknowledgement.
-    phase: Phase,
     /// C.pacing_rate; 0 before one is set.
     pacing_rate: f64,
+    /// BBR.max_bw_filter: of the previous cycle of ProbeBW, and of this one.
+    max_bw_filter: [f64; 2],
+    inflight_longterm: f64,
+    /// The most segments of a quantum.
+    largest_quantum: f64,
+    /// BBR.bw_latest, BBR.inflight_latest.
+    latest: (f64, f64),
+    rounds: Rounds,
+    min_rtt: MinRtt,
+    ahead: LongestAhead,
+    probing: Probing,
+    initial_cwnd: f64,
+    prior_cwnd: f64,
+    undo: Undo,
+    earlier_ahead: EarlierAhead,
+    full_bw: f64,
+    full_bw_count: u32,
+    drain_start_round: u32,
+    rng: Rng,
 }
 
 impl Default for Bbr {
@@ -145,6 +147,7 @@ impl Default for Bbr {
             full_bw: 0.0,
             full_bw_count: 0,
             ahead: LongestAhead::default(),
+            earlier_ahead: EarlierAhead::default(),
             min_rtt: MinRtt::default(),
             probing: Probing::default(),
             idle_restart: false,

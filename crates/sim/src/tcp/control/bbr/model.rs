@@ -34,12 +34,19 @@ impl Rounds {
 
 /// The estimate of aggregation (§5.5.9): by how much acknowledgements come ahead of the bandwidth.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct LongestAhead {
     interval_start: f64,
     delivered: f64,
-    /// BBR.extra_acked_filter: the most of each of the last round trips, and of all but the current one.
-    by_round: [f64; EXTRA_ACKED_ROUNDS],
+    /// BBR.extra_acked_filter: the most of this round trip, and of the earlier ones that count.
+    current: f64,
     earlier: f64,
+}
+
+/// The most of each of the last round trips but the current one, the last one at `at`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EarlierAhead {
+    by_round: [f64; EXTRA_ACKED_ROUNDS - 1],
     at: usize,
 }
 
@@ -53,25 +60,26 @@ impl LongestAhead {
     /// So much came ahead of its time.
     #[inline(always)]
     pub(super) fn note(&mut self, extra: f64) {
-        self.by_round[self.at] = most(self.by_round[self.at], extra);
+        self.current = most(self.current, extra);
     }
 
     /// BBR.extra_acked.
     pub(super) fn extra_acked(&self) -> f64 {
-        most(self.by_round[self.at], self.earlier)
+        most(self.current, self.earlier)
     }
 
-    /// A round trip begins; of the earlier ones this many count.
+    /// A round trip begins; `earlier`: the filter reaches back beyond it (BBR.ExtraAckedFilterLen), otherwise not.
     #[inline(never)]
-    pub(super) fn next_round(&mut self, earlier: usize) {
-        if earlier == 0 {
+    pub(super) fn next_round(&mut self, past: &mut EarlierAhead, earlier: bool) {
+        if earlier {
+            past.at = (past.at + 1) % past.by_round.len();
+            past.by_round[past.at] = self.current;
+        } else {
             // What Startup does not remember, nothing later does.
-            self.by_round = [0.0; EXTRA_ACKED_ROUNDS];
+            *past = EarlierAhead::default();
         }
-        self.at = (self.at + 1) % EXTRA_ACKED_ROUNDS;
-        self.by_round[self.at] = 0.0;
-        let back = |n: usize| self.by_round[(self.at + EXTRA_ACKED_ROUNDS - n) % EXTRA_ACKED_ROUNDS];
-        self.earlier = (1..=earlier).map(back).fold(0.0, f64::max);
+        self.current = 0.0;
+        self.earlier = past.by_round.iter().copied().fold(0.0, f64::max);
     }
 }
 
@@ -133,7 +141,7 @@ impl Bbr {
             r.begin(a.rs.total);
             r.count += 1;
             self.probing.rounds_since_probe_up += 1;
-            self.ahead.next_round(if self.full_bw_reached { EXTRA_ACKED_ROUNDS - 1 } else { 0 });
+            self.ahead.next_round(&mut self.earlier_ahead, self.full_bw_reached);
         }
         r.cwnd_limited = limited;
         // §5.5.4: what the application has limited counts only where it is more.

@@ -18,19 +18,20 @@ enum AckPhase {
 
 /// The state of §2.14.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Probing {
     ack_phase: AckPhase,
     pub(super) is_bw_probe_sample: bool,
-    up_acked: f64,
-    /// BBR.probe_up_acked_per_inc.
-    acked_per_increase: f64,
-    up_rounds: u32,
+    pub(super) prev_probe_too_high: bool,
+    prev_probe_precautionary: bool,
     pub(super) rounds_since_probe_up: u32,
     wait: f64,
     /// BBR.cycle_stamp.
     cycle_began: f64,
-    pub(super) prev_probe_too_high: bool,
-    prev_probe_precautionary: bool,
+    up_acked: f64,
+    /// BBR.probe_up_acked_per_inc.
+    acked_per_increase: f64,
+    up_rounds: u32,
 }
 
 impl Default for Probing {

@@ -17,9 +17,9 @@ pub(super) struct MinRtt {
     /// BBR.probe_rtt_min_delay: the shortest of the last interval.
     recent: f64,
     recent_stamp: f64,
-    expired: bool,
     /// BBR.probe_rtt_done_stamp.
     pub(super) done_at: Option<f64>,
+    expired: bool,
     round_done: bool,
 }
 
