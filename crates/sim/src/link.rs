@@ -257,7 +257,7 @@ impl<C: Clock> Link<C> {
         let item = Waiting::new(starts, slot, packet);
         let q = self.queue.get_or_create();
         if busy {
-            q.fifo.release(|head| head.at <= now);
+            q.make_room(now);
         }
         match q.fifo.arrive(now.time(), packet, item, &mut q.aqm, &mut q.rng, &mut Silent) {
             Admission::Drop(cause) => return Err(cause),

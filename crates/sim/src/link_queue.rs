@@ -1,6 +1,7 @@
 //! The queue of a link. Most hosts' links never need one, so it is created on first use.
 
 use inprofile_core::aqm::drop_tail::DropTail;
+use inprofile_core::queue::Queue;
 use inprofile_core::queue::fifo::Fifo;
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
@@ -66,11 +67,18 @@ impl<C: Clock> LinkQueue<C> {
     }
 }
 
+/// At most so many packets join a queue that nobody looks at before those whose transmission has begun are taken out.
+const MOST_UNSEEN: u32 = 16;
+
 /// A queue in a run, and its counters.
 #[derive(Debug)]
 pub(crate) struct QueueState<C: Clock> {
     /// The queue, unless there are classes.
     pub fifo: Fifo<Waiting<C>>,
+    /// Computed service: so many packets may join before it is looked at.
+    unseen: u32,
+    /// As long as fewer packets wait, the discipline admits the next one and asks nothing else; 0 where it may ask.
+    admits_below: u32,
     /// The discipline, unless there are classes.
     pub aqm: AnyAqm,
     /// The random numbers of the discipline, or of those of all classes.
@@ -101,8 +109,15 @@ impl<C: Clock> QueueState<C> {
         rng: Rng,
         window: (Time, Time),
     ) -> QueueState<C> {
+        let admits_below = match (&aqm, limit) {
+            // Drop-tail may count the packet in transmission, too.
+            (AnyAqm::DropTail(_), Backlog::Packets(most)) => (most as u32).saturating_sub(1),
+            _ => 0,
+        };
         QueueState {
             fifo: Fifo::before(limit, &aqm),
+            unseen: 0,
+            admits_below,
             aqm,
             rng,
             classes,
@@ -112,6 +127,19 @@ impl<C: Clock> QueueState<C> {
             snapshots: Vec::new(),
             waits: None,
             records: Box::default(),
+        }
+    }
+
+    /// Computed service: a packet arrives at a busy link. Those whose transmission has begun by `now` are taken out if the discipline may
+    /// see them; how many these are at each arrival cannot be foreseen, so that many are taken out at a time where it asks for no more than
+    /// room.
+    #[inline(always)]
+    pub fn make_room(&mut self, now: C) {
+        if self.unseen > 0 {
+            self.unseen -= 1;
+        } else {
+            self.fifo.release(|head| head.at <= now);
+            self.unseen = self.admits_below.saturating_sub(self.fifo.packets() + 1).min(MOST_UNSEEN);
         }
     }
 

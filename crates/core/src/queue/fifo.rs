@@ -139,11 +139,33 @@ impl<T: Item> Fifo<T> {
         Some(item)
     }
 
-    /// Takes packets to the link from the head, as long as they `leave`, without asking anybody.
+    /// Takes packets to the link from the head, as long as they `leave`, without asking anybody. Those of one colour are counted together.
     #[inline(always)]
     pub fn release(&mut self, leave: impl Fn(&T) -> bool) {
-        while self.ring.front().is_some_and(&leave) {
-            self.pop();
+        let (mut colour, mut packets, mut bytes) = (Colour::IN, 0, 0);
+        while let Some(item) = self.ring.front().filter(|item| leave(item)) {
+            let (next, size) = (item.colour(), item.size());
+            self.ring.pop_front();
+            if next != colour {
+                self.count_released(colour, packets, bytes);
+                (colour, packets, bytes) = (next, 0, 0);
+            }
+            packets += 1;
+            bytes += u64::from(size);
+        }
+        self.count_released(colour, packets, bytes);
+    }
+
+    /// So many packets of one colour have been taken to the link.
+    #[inline(always)]
+    fn count_released(&mut self, colour: Colour, packets: u32, bytes: u64) {
+        if packets > 0 {
+            let colour = colour as usize;
+            self.packets[colour] -= packets;
+            self.bytes[colour] -= bytes;
+            self.counts.sent[colour] += u64::from(packets);
+            self.counts.sent_bytes[colour] += bytes;
+            self.idle_since = None;
         }
     }
 
