@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
-use inprofile_sim::tcp::{Config, Congestion, Profile, SlowStart};
+use inprofile_sim::tcp::{Config, Congestion, Flags, Profile, SlowStart};
 
 /// The first byte chooses the connection; then each byte is a segment near the one that is expected, or 0xff and four
 /// bytes any segment at all, or 0xfe the timer of delayed acknowledgements.
@@ -29,6 +30,8 @@ pub fn run(bytes: &[u8]) {
         pacing: false,
         ecn: how & 8 != 0,
         accurate_ecn: false,
+        receiver_ecn: Default::default(),
+        accurate_ecn_option: false,
     };
     let mut receiver = Receiver::new(&config);
     let (mut next, mut beyond, mut waiting) = (0u32, BTreeSet::new(), false);
@@ -51,7 +54,7 @@ pub fn run(bytes: &[u8]) {
             near => next.saturating_add(u32::from(near)).saturating_sub(64).min(u32::MAX - 1),
         };
         if config.ecn {
-            receiver.on_ecn_bits(segment, byte & 1 != 0, byte & 2 != 0);
+            receiver.on_ecn_bits(segment, Ecn::of_octet(byte), Flags::from_bits(byte >> 2));
         }
         let before = next;
         if segment >= next {
@@ -69,6 +72,9 @@ pub fn run(bytes: &[u8]) {
             TimerAction::Cancel => waiting = false,
         }
         assert!(reply.acknowledge || waiting, "nothing will be acknowledged");
+        if reply.acknowledge && config.ecn {
+            receiver.flags();
+        }
         if reply.acknowledge && receiver.uses_sack() {
             for &(from, to) in receiver.sack().blocks() {
                 assert!(from < to, "an empty block");

@@ -85,6 +85,13 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     if tcp.accurate_ecn {
         table["accurate_ecn"] = json!(tcp.accurate_ecn);
     }
+    let receiver = tcp.receiver_ecn.beside(tcp.speaks());
+    if receiver != tcp.speaks() {
+        table["receiver_ecn"] = json!(receiver.map_or("none", tcp::Feedback::name));
+    }
+    if tcp.accurate_ecn_option {
+        table["accurate_ecn_option"] = json!(true);
+    }
     table
 }
 

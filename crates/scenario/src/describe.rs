@@ -85,6 +85,11 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     }
     if tcp.ecn {
         table["accurate_ecn"] = json!(tcp.accurate_ecn);
+        table["receiver_ecn"] =
+            json!(tcp.receiver_ecn.beside(tcp.speaks()).map_or("none", tcp::Feedback::name));
+        if tcp.accurate_ecn {
+            table["accurate_ecn_option"] = json!(tcp.accurate_ecn_option);
+        }
     }
     if tcp.congestion.measures_delay() {
         table["target"] = json!(tcp.ledbat.target.to_string());

@@ -110,6 +110,37 @@ fn dctcp_may_be_l4s_traffic() {
     assert!(classic > 3.0, "{classic}");
 }
 
+/// RFC 9768 §3.1.2: with a receiver that lacks what is asked for, the sender is what it is where it asks for less, to the last byte.
+#[test]
+fn what_the_receiver_lacks_is_as_if_it_were_not_asked_for() {
+    // Its SYN is ECT(1) all the same, which this queue takes for ECT(0).
+    let pie = r#"aqm = "pie", limit = "100 packets", ecn = true"#;
+    let outcome = |tcp: &str| {
+        let cubic = r#"congestion = "cubic", ecn = true"#;
+        rates(&file(pie, [("20 ms", tcp), ("20 ms", cubic)], 20), 1)
+    };
+    let asked = [
+        (
+            r#"congestion = "prague", receiver_ecn = "classic""#,
+            r#"congestion = "prague", accurate_ecn = false"#,
+        ),
+        (r#"congestion = "prague", receiver_ecn = "accurate""#, PRAGUE),
+        (r#"congestion = "dctcp", receiver_ecn = "dctcp""#, r#"congestion = "dctcp""#),
+        (r#"congestion = "dctcp", receiver_ecn = "none""#, r#"congestion = "sack""#),
+        (r#"ecn = true, accurate_ecn = true, receiver_ecn = "classic""#, "ecn = true"),
+        (r#"ecn = true, receiver_ecn = "accurate""#, "ecn = true"),
+        (r#"ecn = true, receiver_ecn = "none""#, "ecn = false"),
+        (
+            r#"profile = "rfc", congestion = "sack", ecn = true, receiver_ecn = "none""#,
+            r#"profile = "rfc", congestion = "sack""#,
+        ),
+    ];
+    for (more, less) in asked {
+        assert_eq!(outcome(more), outcome(less), "{more}");
+    }
+    assert_ne!(outcome(PRAGUE), outcome(asked[0].0));
+}
+
 fn problems(queue: &str, tcp: &str) -> Vec<String> {
     let text = file(queue, [("20 ms", tcp), ("20 ms", "")], 20);
     match Scenario::parse(&text, "two.toml", &[], &Registry::default()) {
@@ -128,6 +159,32 @@ fn what_cannot_be_meant_is_named() {
         (pie, PRAGUE, "L4S flows would take far more than their share"),
         (pie, PRAGUE, "congestion = \"cubic\" in the group's tcp"),
         (DUALPI2, r#"congestion = "prague", accurate_ecn = false"#, "no L4S sender: its packets are ECT(0)"),
+        (
+            DUALPI2,
+            r#"congestion = "prague", receiver_ecn = "classic""#,
+            "no L4S sender: its packets are ECT(0)",
+        ),
+        (DUALPI2, r#"congestion = "prague", receiver_ecn = "classic""#, "remove receiver_ecn, unless"),
+        (
+            DUALPI2,
+            r#"congestion = "prague", receiver_ecn = "none""#,
+            "prague's packets are not ECT, and its window is Reno's",
+        ),
+        (
+            pie,
+            r#"congestion = "dctcp", receiver_ecn = "none""#,
+            "dctcp's packets are not ECT, and its window is Reno's",
+        ),
+        (pie, r#"congestion = "dctcp", receiver_ecn = "classic""#, "it counts marks that were none"),
+        (pie, r#"ecn = true, receiver_ecn = "none""#, "cubic's packets are not ECT, and none is marked"),
+        (
+            pie,
+            r#"ecn = true, accurate_ecn = true, receiver_ecn = "classic""#,
+            "cubic is told of marks by ECN-Echo",
+        ),
+        (pie, "ecn = true, accurate_ecn_option = true", "write accurate_ecn = true"),
+        (pie, r#"receiver_ecn = "accurate""#, "write ecn = true, or remove receiver_ecn"),
+        (pie, r#"ecn = true, receiver_ecn = "nonce""#, "classic"),
         (DUALPI2, r#"congestion = "prague", ecn = false"#, "and has no other measure"),
         (DUALPI2, r#"congestion = "dctcp", ecn = false"#, "remove ecn, or write congestion = \"cubic\""),
         (DUALPI2, r#"profile = "rfc", congestion = "prague""#, "only the linux profile has prague"),
@@ -154,8 +211,31 @@ fn what_cannot_be_meant_is_named() {
         (pie, r#"congestion = "dctcp""#),
         (pie, r#"ecn = true, accurate_ecn = true"#),
         (pie, r#"congestion = "prague", accurate_ecn = false"#),
+        (pie, r#"congestion = "prague", receiver_ecn = "classic""#),
+        (pie, r#"congestion = "dctcp", ect1 = true, receiver_ecn = "none""#),
     ] {
         let problems: Vec<_> = problems(queue, tcp).into_iter().filter(|p| p.contains("ECT(1)")).collect();
         assert!(problems.is_empty(), "{tcp}: {problems:?}");
     }
+}
+
+/// RFC 9768 §3.2.3: where most acknowledgements are lost on a narrow way back, the field of three bits has mostly wrapped, and the safest likely case takes
+/// packets for marked that were not. With the option the link stays full.
+#[test]
+fn the_option_tells_what_lost_acknowledgements_had() {
+    let back = r#"reverse = { rate = "32 kbit/s", delay = "1 ms", queue = { aqm = "drop_tail", limit = "4 packets" } }"#;
+    let rate = |option: bool, back: &str| {
+        let tcp = format!(r#"congestion = "prague", accurate_ecn_option = {option}"#);
+        let text = file(DUALPI2, [("20 ms", &tcp), ("20 ms", &tcp)], 20);
+        rates(&text.replacen("delay = \"1 ms\"", &format!("delay = \"1 ms\"\n{back}"), 1), 1)
+            .iter()
+            .sum::<f64>()
+    };
+    let wide = rate(false, "");
+    assert!((rate(true, "") / wide - 1.0).abs() < 0.02, "{} and {wide}", rate(true, ""));
+    let (with, without) = (rate(true, back), rate(false, back));
+    assert!(
+        with > 0.9 * wide && without < 0.5 * wide,
+        "{with} with it, {without} without, {wide} where none is lost"
+    );
 }

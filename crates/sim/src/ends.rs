@@ -7,7 +7,7 @@ use crate::event::EventKind;
 use crate::flow::Care;
 use crate::link::Shape;
 use crate::tcp::receiver::{Reply, TimerAction};
-use crate::tcp::{EcnBits, TimerKind, sequence_number};
+use crate::tcp::{EcnBits, Flags, Sack, TimerKind, sequence_number};
 use crate::world::{Egress, World};
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -27,7 +27,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             ecn: bits.ip,
             class: f.class,
         };
-        self.launch(packet, segment, bits.cwr);
+        self.launch(packet, segment, bits.flags);
     }
 
     /// A flow's source sends a datagram of this size on the wire.
@@ -37,7 +37,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let kind = Kind::Datagram;
         let packet =
             Packet { flow: FlowId(flow), size, payload, kind, ecn, class: f.class, ..Packet::default() };
-        self.launch(packet, number, false);
+        self.launch(packet, number, Flags::NONE);
     }
 
     /// Data reaches its receiver at `at`. If it is acknowledged at once, its slot now holds the acknowledgement, whose position at
@@ -109,6 +109,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             delays.push(at.secs() - sent);
         }
         let t = self.packets.get_mut(slot);
+        if f.tells_bytes() {
+            f.receiver.count_bytes(t.segment, t.packet.ecn);
+        }
         let reply = f.receive(t, at);
         if let Some(measures) = &mut self.measures {
             measures.received(slot, t, at.time(), f.counts.in_order_payload_bytes);
@@ -117,15 +120,30 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             return self.receive_silently(slot, reply);
         }
         let said = f.make_ack(t);
-        let back = (f.back.0, Shape::new(t.packet.size, t.packet.colour));
         if let Some(delays) = &mut f.delays {
             self.packets.set_delays(slot, std::mem::take(delays));
         }
         self.packets.number(slot);
-        if let Some(sack) = said {
-            self.packets.set_sack(slot, sack);
+        self.set_options(slot, said);
+        let t = self.packets.get(slot);
+        Some((self.flows[flow as usize].back.0, Shape::new(t.packet.size, t.packet.colour)))
+    }
+
+    /// Sets the options of the acknowledgement in a slot, of any flow.
+    fn set_options(&mut self, slot: u32, sack: Option<Sack>) {
+        let t = self.packets.get_mut(slot);
+        let f = &mut self.flows[t.packet.flow.0 as usize];
+        if !f.tells_bytes() {
+            if let Some(sack) = sack {
+                self.packets.set_sack(slot, sack);
+            }
+            return;
         }
-        Some(back)
+        // A packet that is longer than its header has both: what the slot held before is none of its.
+        let mut sack = sack.unwrap_or_default();
+        let option = f.add_byte_option(t, &mut sack);
+        self.packets.set_sack(slot, sack);
+        self.packets.set_byte_option(slot, option);
     }
 
     /// The data in this slot is not acknowledged now.
@@ -152,10 +170,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub fn send_delayed_ack(&mut self, flow: u32) {
         self.flows[flow as usize].stop_delaying();
         let packet = Packet { flow: FlowId(flow), ..Packet::default() };
-        let slot = self.packets.add(packet, 0, false, false, (0, 0));
-        if let Some(sack) = self.flows[flow as usize].make_ack(self.packets.get_mut(slot)) {
-            self.packets.set_sack(slot, sack);
-        }
+        let slot = self.packets.add(packet, 0, false, Flags::NONE, (0, 0));
+        let said = self.flows[flow as usize].make_ack(self.packets.get_mut(slot));
+        self.set_options(slot, said);
         if let Some(delays) = &mut self.flows[flow as usize].delays {
             self.packets.set_delays(slot, std::mem::take(delays));
         }
@@ -164,14 +181,14 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// Sends a packet of an external sender; returns its slot.
     pub fn launch_data(&mut self, packet: Packet) -> u32 {
-        self.launch(packet, 0, false)
+        self.launch(packet, 0, Flags::NONE)
     }
 
     /// Sends a packet of an external receiver; returns its slot.
     pub fn launch_back(&mut self, flow: u32, packet: Packet) -> u32 {
         let f = &mut self.flows[flow as usize];
         f.acks_sent += 1;
-        let slot = self.packets.add(packet, 0, false, false, f.back);
+        let slot = self.packets.add(packet, 0, false, Flags::NONE, f.back);
         self.enter(slot, self.now);
         slot
     }

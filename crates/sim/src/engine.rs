@@ -26,7 +26,7 @@ use crate::plan::{
 use crate::record::QueueRecord;
 use crate::route::{RouteIndex, Service};
 use crate::signals::{Oracles, Paths};
-use crate::tcp::{Ack, Sack, TimerKind};
+use crate::tcp::{Ack, Delays, Flags, More, Sack, TimerKind};
 use crate::timer::{Due, Expiry};
 use crate::traffic::loading::Loading;
 use crate::traffic::{Origin, Source, outside, udp};
@@ -354,27 +354,34 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let f = &mut self.world.flows[flow as usize];
         f.acks_received += 1;
         // Most flows ask for neither, and nothing is copied for them.
-        let (found, measured);
-        let (mut sack, mut delays) = (&Sack::NONE, &[][..]);
-        let (mut echo, mut ace) = (false, 0);
+        let (found, told);
+        let (mut sack, mut more) = (&Sack::NONE, None);
+        let mut flags = Flags::NONE;
         if t.packet.size > f.header {
             // An option makes it longer.
             found = self.world.packets.sack(slot);
             sack = &found;
         }
         if f.care != Care::Plain {
-            (echo, ace) = (t.flag(), t.ace());
-            if let Some(m) = &mut f.marker {
-                m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
-            }
-            if f.delays.is_some() {
-                measured = self.world.packets.delays(slot);
-                delays = measured.secs();
+            flags = t.flags();
+            if f.care == Care::All {
+                if let Some(m) = &mut f.marker {
+                    m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
+                }
+                let (measured, counted) = (f.delays.is_some(), f.tells_bytes());
+                if measured || counted {
+                    let packets = &self.world.packets;
+                    told = More {
+                        delays: if measured { packets.delays(slot) } else { Delays::default() },
+                        bytes: if counted { packets.byte_option(slot) } else { None },
+                    };
+                    more = Some(&told);
+                }
             }
         }
         self.world.packets.remove(slot);
         let host = &mut FlowHost { world: &mut self.world, timers, flow };
-        source.on_ack(Ack { next, sack, echo, ace, delays }, host);
+        source.on_ack(Ack { next, sack, flags, more }, host);
     }
 
     /// A mechanism's tick; the oracle first tells it what it asked for.

@@ -1,6 +1,6 @@
 //! A running flow, without its sender: its routes, its receiver and its counters.
 
-use inprofile_core::packet::{Ecn, Kind, Packet};
+use inprofile_core::packet::{Kind, Packet};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 
@@ -12,7 +12,7 @@ use crate::packet::InFlight;
 use crate::route::Route;
 use crate::samples::Samples;
 use crate::tcp::receiver::{Receiver, Reply, TimerAction};
-use crate::tcp::{Config, Delays, Sack, sequence_number};
+use crate::tcp::{ByteOption, Config, Delays, Flags, Sack, sequence_number};
 use crate::timer::Timer;
 use crate::traffic::udp;
 
@@ -21,7 +21,7 @@ use crate::traffic::udp;
 pub enum Care {
     /// Nothing: it is TCP without ECN, nobody marks its packets, and nobody measures their delays.
     Plain,
-    /// It has ECN or is not TCP; but nobody marks its packets or measures their delays.
+    /// It has ECN or is not TCP; but nobody marks its packets or measures their delays, and no acknowledgement tells of bytes.
     Unmarked,
     /// Whatever there is.
     All,
@@ -82,6 +82,8 @@ pub struct FlowState<C: Clock> {
 struct Rare {
     /// Its random numbers, if its sends are jittered or its congestion control draws.
     jitter: Option<Rng>,
+    /// Its acknowledgements have the AccECN Option.
+    tells_bytes: bool,
     /// The samples that monitors take of its receiver, if that is [computed](FlowState::with_computed_receiver).
     samples: Box<[Samples]>,
 }
@@ -104,7 +106,7 @@ impl<C: Clock> FlowState<C> {
             | Transport::Video(config, _) => (config.segment, config.header),
             Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
         };
-        let measured = |c: &Config| c.congestion.measures_delay();
+        let measured = |c: &Config| c.congestion.measures_delay() || c.tells_bytes();
         let care = if marker.is_some() || transport.tcp().is_some_and(measured) {
             Care::All
         } else if transport.tcp().is_some_and(|c| !c.ecn) {
@@ -112,6 +114,7 @@ impl<C: Clock> FlowState<C> {
         } else {
             Care::Unmarked
         };
+        let tells_bytes = transport.tcp().is_some_and(Config::tells_bytes);
         let jittered = transport.tcp().is_some_and(|c| c.jitter > Duration::ZERO || c.congestion.draws());
         FlowState {
             class,
@@ -137,7 +140,8 @@ impl<C: Clock> FlowState<C> {
             acks_sent: 0,
             acks_received: 0,
             acks_dropped: 0,
-            rare: jittered.then(|| Box::new(Rare { jitter: Some(rng), ..Rare::default() })),
+            rare: (jittered || tells_bytes)
+                .then(|| Box::new(Rare { jitter: jittered.then_some(rng), tells_bytes, ..Rare::default() })),
         }
     }
 
@@ -238,8 +242,8 @@ impl<C: Clock> FlowState<C> {
                 c.in_order_wire_bytes += u64::from(packet.size);
                 return Reply { delivered: 0, acknowledge: false, timer: TimerAction::Leave };
             }
-            if packet.ecn.can_mark() {
-                self.receiver.on_ecn_bits(t.segment, packet.ecn == Ecn::Experienced, t.flag());
+            if packet.ecn.can_mark() || packet.kind == Kind::Syn {
+                self.receiver.on_ecn_bits(t.segment, packet.ecn, t.flags());
             }
         }
         let first = self.receiver.rcv_nxt();
@@ -278,13 +282,23 @@ impl<C: Clock> FlowState<C> {
             class: self.class,
             ..Packet::default()
         };
-        let (flag, ace) = if self.care == Care::Plain {
-            (false, 0)
-        } else {
-            (self.receiver.ecn_echo(), self.receiver.ace())
-        };
-        *t = InFlight::new(packet, expects, self.back.0, false, (flag, ace));
+        let flags = if self.care == Care::Plain { Flags::NONE } else { self.receiver.flags() };
+        *t = InFlight::new(packet, expects, self.back.0, false, flags);
         sack
+    }
+
+    /// Whether its acknowledgements have the AccECN Option.
+    pub fn tells_bytes(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.tells_bytes)
+    }
+
+    /// Adds the AccECN Option to an [acknowledgement](FlowState::make_ack), beside as many of these SACK blocks as there is room for
+    /// (RFC 9768 §3.2.3.3).
+    pub fn add_byte_option(&mut self, t: &mut InFlight, sack: &mut Sack) -> Option<ByteOption> {
+        let option = self.receiver.byte_option()?;
+        sack.truncate(option.blocks_beside());
+        t.packet.size = self.header + option.bytes_beside(sack.blocks().len());
+        Some(option)
     }
 
     /// Bytes of `n` segments from `first` on: payload, and on the wire.

@@ -5,7 +5,7 @@ use inprofile_core::verdict::Cause;
 
 use crate::network::{LinkId, NodeId};
 use crate::packet::InFlight;
-use crate::tcp::Sack;
+use crate::tcp::{ByteOption, Sack};
 
 /// What happened to the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct LogRow {
     pub packet: InFlight,
     /// The SACK option of an acknowledgement, of a flow that uses SACK.
     pub sack: Sack,
+    /// The AccECN Option of an acknowledgement.
+    pub bytes: Option<ByteOption>,
     /// Its number in the run.
     pub number: u64,
 }

@@ -3,7 +3,7 @@
 use inprofile_core::packet::{FlowId, Kind, Packet};
 
 use crate::route::{MOST_HOPS, Route};
-use crate::tcp::{Delays, Sack};
+use crate::tcp::{ByteOption, Delays, Flags, Sack};
 
 /// A packet on its way: half a cache line, as that of a packet which has waited is rarely in the nearest cache.
 #[derive(Clone, Copy, Debug)]
@@ -20,24 +20,16 @@ pub struct InFlight {
 const _: () = assert!(size_of::<InFlight>() == 32, "two to a cache line");
 
 const FORWARD: u32 = MOST_HOPS;
-const FLAG: u32 = 1 << 28;
-/// Three bits (RFC 9768 §3.2.2).
-const ACE: u32 = 29;
+/// Four bits.
+const FLAGS: u32 = 28;
 
 impl InFlight {
-    /// At the hop of this position, with [`flag`](InFlight::flag) and [`ace`](InFlight::ace).
+    /// At the hop of this position, with [`flags`](InFlight::flags).
     #[inline(always)]
     #[must_use]
-    pub fn new(
-        packet: Packet,
-        segment: u32,
-        position: u32,
-        forward: bool,
-        (flag, ace): (bool, u8),
-    ) -> InFlight {
+    pub fn new(packet: Packet, segment: u32, position: u32, forward: bool, flags: Flags) -> InFlight {
         let way = if forward { FORWARD } else { 0 };
-        let said = (if flag { FLAG } else { 0 }) | u32::from(ace) << ACE;
-        InFlight { packet, segment, bits: position | way | said }
+        InFlight { packet, segment, bits: position | way | u32::from(flags.bits()) << FLAGS }
     }
 
     /// The hop it is at: an index into the hops of all routes.
@@ -60,18 +52,11 @@ impl InFlight {
         self.bits & FORWARD != 0
     }
 
-    /// CWR with data (RFC 3168 §6.1.2), ECN-Echo with an acknowledgement (§6.1.3).
+    /// ECN's flags in TCP's header.
     #[inline]
     #[must_use]
-    pub fn flag(&self) -> bool {
-        self.bits & FLAG != 0
-    }
-
-    /// The ACE field of an acknowledgement (RFC 9768 §3.2.2).
-    #[inline]
-    #[must_use]
-    pub fn ace(&self) -> u8 {
-        (self.bits >> ACE) as u8
+    pub fn flags(&self) -> Flags {
+        Flags::from_bits((self.bits >> FLAGS) as u8)
     }
 }
 
@@ -86,6 +71,8 @@ pub struct Slab {
     sacks: Vec<Sack>,
     /// By slot, where delays are measured: when data was sent, what delays an acknowledgement tells of.
     delays: Vec<Delays>,
+    /// By slot, where they are told: the AccECN Option of an acknowledgement.
+    bytes: Vec<Option<ByteOption>>,
 }
 
 /// The numbers of packets.
@@ -119,8 +106,8 @@ impl Slab {
     /// Takes in a packet at the beginning of a route. Inlined, so that it is built where it is kept: to copy what was just
     /// written in smaller pieces stalls the processor.
     #[inline(always)]
-    pub fn add(&mut self, packet: Packet, segment: u32, forward: bool, flag: bool, route: Route) -> u32 {
-        let in_flight = InFlight::new(packet, segment, route.0, forward, (flag, 0));
+    pub fn add(&mut self, packet: Packet, segment: u32, forward: bool, flags: Flags, route: Route) -> u32 {
+        let in_flight = InFlight::new(packet, segment, route.0, forward, flags);
         let slot = if let Some(slot) = self.free.pop() {
             self.packets[slot as usize] = in_flight;
             slot
@@ -178,6 +165,19 @@ impl Slab {
     /// What was noted of a slot.
     pub fn delays(&self, slot: u32) -> Delays {
         self.delays.get(slot as usize).copied().unwrap_or_default()
+    }
+
+    /// Sets the AccECN Option of the acknowledgement in a slot, of a flow that has some.
+    pub fn set_byte_option(&mut self, slot: u32, option: Option<ByteOption>) {
+        if self.bytes.len() <= slot as usize {
+            self.bytes.resize(self.packets.len(), None);
+        }
+        self.bytes[slot as usize] = option;
+    }
+
+    /// The AccECN Option of the acknowledgement in a slot, of a flow that has some.
+    pub fn byte_option(&self, slot: u32) -> Option<ByteOption> {
+        self.bytes.get(slot as usize).copied().flatten()
     }
 
     /// The packet in a slot.

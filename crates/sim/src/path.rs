@@ -16,15 +16,16 @@ use crate::link::Shape;
 use crate::log::Code;
 use crate::outcome::Place;
 use crate::route::{Hop, NextStep};
+use crate::tcp::Flags;
 use crate::waiting::Waiting;
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Sends a data packet, unless the host's marker drops it; returns its slot.
     #[inline(always)]
-    pub(crate) fn launch(&mut self, packet: Packet, segment: u32, flag: bool) -> u32 {
+    pub(crate) fn launch(&mut self, packet: Packet, segment: u32, flags: Flags) -> u32 {
         let f = &mut self.flows[packet.flow.0 as usize];
-        let slot = self.packets.add(packet, segment, true, flag, f.forward);
+        let slot = self.packets.add(packet, segment, true, flags, f.forward);
         if let Some(measures) = &mut self.measures {
             measures.sent(slot, packet.flow.0, segment, self.now.time());
         }

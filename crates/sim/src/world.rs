@@ -201,11 +201,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             let (from, to) = self.ends[link as usize];
             let (packet, number) = (*self.packets.get(slot), self.packets.number_of(slot));
             // An option makes an acknowledgement longer; without one the slot still has that of an earlier packet.
-            let header = self.flows[packet.packet.flow.0 as usize].header;
-            let has_option = packet.packet.kind == Kind::Ack && packet.packet.size > header;
+            let flow = &self.flows[packet.packet.flow.0 as usize];
+            let has_option = packet.packet.kind == Kind::Ack && packet.packet.size > flow.header;
             let sack = if has_option { self.packets.sack(slot) } else { Sack::NONE };
+            let bytes = if has_option && flow.tells_bytes() { self.packets.byte_option(slot) } else { None };
             let (at, time) = (at.secs(), at.time());
-            log(&LogRow { code, at, time, link, from, to, packet, sack, number });
+            log(&LogRow { code, at, time, link, from, to, packet, sack, bytes, number });
         }
     }
 }

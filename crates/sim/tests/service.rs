@@ -210,6 +210,8 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
                 pacing: false,
                 ecn: plan.ecn,
                 accurate_ecn: false,
+                receiver_ecn: Default::default(),
+                accurate_ecn_option: false,
             }),
         });
     }

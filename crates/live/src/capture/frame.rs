@@ -5,7 +5,7 @@
 
 use std::net::Ipv4Addr;
 
-use inprofile_sim::tcp::{Sack, sequence_number};
+use inprofile_sim::tcp::{ByteOption, Sack, sequence_number};
 
 use crate::addresses::PORT;
 use crate::packet::checksum;
@@ -24,6 +24,8 @@ const EPHEMERAL: u16 = 49_152;
 
 /// TCP's flags (RFC 9293 §3.1; AE: RFC 9768 §3).
 pub mod flags {
+    use inprofile_sim::tcp::Flags;
+
     /// Synchronise sequence numbers.
     pub const SYN: u16 = 0x002;
     /// The acknowledgement number counts.
@@ -35,10 +37,10 @@ pub mod flags {
     /// Accurate ECN.
     pub const AE: u16 = 0x100;
 
-    /// The three bits of the ACE field.
+    /// ECN's three, of a simulated packet.
     #[must_use]
-    pub fn ace(value: u8) -> u16 {
-        u16::from(value & 7) << 6
+    pub fn of_ecn(flags: Flags) -> u16 {
+        u16::from(flags.ace()) << 6
     }
 }
 
@@ -102,6 +104,22 @@ impl Options {
             o.extend(sequence_number(to, segment).to_be_bytes());
         }
         Options(o)
+    }
+
+    /// With the AccECN Option before them, if there is one (RFC 9768 §3.2.3, Figure 4): in words of four, by no-operations that come first, in the
+    /// place of those by which SACK was.
+    #[must_use]
+    pub fn with_bytes(self, option: Option<ByteOption>) -> Options {
+        let Some(option) = option else { return self };
+        let others = self.0.strip_prefix(&[1, 1, 5]).map_or(self.0.clone(), |rest| [&[5], rest].concat());
+        let mut bytes = vec![[172, 174][usize::from(option.order())], option.bytes() as u8];
+        for field in option.fields() {
+            bytes.extend(&field.to_be_bytes()[1..]);
+        }
+        bytes.extend(others);
+        let mut padded = vec![1; bytes.len().next_multiple_of(4) - bytes.len()];
+        padded.extend(bytes);
+        Options(padded)
     }
 
     /// Padded by the end of the list, a byte of zeros (RFC 9293 §3.1), up to this many bytes in words of four.
@@ -262,6 +280,29 @@ mod tests {
         // RFC 9293 §3.7.1: kind 2, 1460; RFC 2018 §2: kind 4; RFC 7323 §2.2: kind 3, a shift of 7.
         assert_eq!(Options::of_syn(1460, true, 7).0, [2, 4, 5, 0xb4, 1, 1, 4, 2, 1, 3, 3, 7]);
         assert_eq!(Options::of_syn(1460, false, 7).0, [2, 4, 5, 0xb4, 1, 3, 3, 7]);
+    }
+
+    /// RFC 9768 §3.2.3, Figure 4 and Table 5: kinds 172 and 174, three bytes a field; beside SACK blocks as long as the simulator counts.
+    #[test]
+    fn the_accecn_option() {
+        let none = Options::default();
+        let alone = |order, fields: &[u32]| none.clone().with_bytes(Some(ByteOption::new(order, fields))).0;
+        assert_eq!(alone(0, &[0x0102_0304]), [1, 1, 1, 172, 5, 2, 3, 4]);
+        assert_eq!(alone(1, &[1, 2]), [174, 8, 0, 0, 1, 0, 0, 2]);
+        assert_eq!(alone(0, &[1, 0, 1]), [1, 172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(alone(1, &[]), [1, 1, 174, 2]);
+        let mut sack = Sack::NONE;
+        sack.push((3, 5));
+        let both = Options::of_sack(&sack, 1460).with_bytes(Some(ByteOption::new(1, &[1, 2])));
+        assert_eq!(both.0, [1, 1, 174, 8, 0, 0, 1, 0, 0, 2, 5, 10, 0, 0, 0x0b, 0x69, 0, 0, 0x16, 0xd1]);
+        for option in [&[1][..], &[1, 2], &[1, 2, 3]].map(|fields| ByteOption::new(0, fields)) {
+            let mut sack = Sack::NONE;
+            for n in 0..=option.blocks_beside() {
+                let options = Options::of_sack(&sack, 1460).with_bytes(Some(option));
+                assert_eq!(options.0.len() as u32, option.bytes_beside(n));
+                sack.push((9 * n as u32, 9 * n as u32 + 1));
+            }
+        }
     }
 
     #[test]

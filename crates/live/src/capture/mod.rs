@@ -61,8 +61,6 @@ struct Ends {
     segment: u32,
     sack: bool,
     window: (u32, u8),
-    ecn: bool,
-    accurate: bool,
     /// The first link of acknowledgements and the last one of data.
     back: Option<u32>,
     last: Option<u32>,
@@ -79,8 +77,6 @@ impl Ends {
             segment: tcp.map_or(0, |t| t.segment),
             sack: tcp.is_some_and(|t| t.congestion.uses_sack()),
             window: (window, window_shift(window)),
-            ecn: tcp.is_some_and(|t| t.ecn),
-            accurate: tcp.is_some_and(|t| t.accurate_ecn),
             back: flow.back.first().copied(),
             last: flow.path.last().copied(),
             has_data: false,
@@ -254,44 +250,17 @@ impl Capture {
         let syn = Options::of_syn(ends.segment, ends.sack, ends.window.1);
         let (seq, ack, said, options) = match t.kind {
             Kind::Datagram => return frame::udp(&mut self.frame, &outside),
-            // RFC 3168 §6.1.1, RFC 9768 §3.1.1: what the ends agree on is asked for in the SYN.
-            Kind::Syn => {
-                let asks = match (ends.ecn, ends.accurate) {
-                    (true, true) => flags::AE | flags::CWR | flags::ECE,
-                    (true, false) => flags::CWR | flags::ECE,
-                    (false, _) => 0,
-                };
-                (t.seq, 0, flags::SYN | asks, syn)
-            }
-            Kind::Data if ends.accurate => (t.seq, 1, flags::ACK | flags::ace(FIRST_ACE), Options::default()),
-            Kind::Data => {
-                let cwr = if row.packet.flag() { flags::CWR } else { 0 };
-                (t.seq, 1, flags::ACK | cwr, Options::default())
-            }
-            // RFC 3168 §6.1.1, RFC 9768 §3.1.1: and granted in what answers it.
-            Kind::Ack if answer => {
-                let grants = match (ends.ecn, ends.accurate) {
-                    (true, true) => flags::CWR,
-                    (true, false) => flags::ECE,
-                    (false, _) => 0,
-                };
-                (0, t.ack, flags::SYN | flags::ACK | grants, syn)
-            }
+            Kind::Syn => (t.seq, 0, flags::SYN, syn),
+            Kind::Data => (t.seq, 1, flags::ACK, Options::default()),
+            Kind::Ack if answer => (0, t.ack, flags::SYN | flags::ACK, syn.with_bytes(row.bytes)),
             Kind::Ack => {
-                let told = match (ends.accurate, row.packet.flag()) {
-                    (true, _) => flags::ace(row.packet.ace()),
-                    (false, true) => flags::ECE,
-                    (false, false) => 0,
-                };
                 let options =
                     if ends.sack { Options::of_sack(&row.sack, ends.segment) } else { Options::default() };
-                (1, t.ack, flags::ACK | told, options)
+                (1, t.ack, flags::ACK, options.with_bytes(row.bytes))
             }
         };
+        let said = said | flags::of_ecn(row.packet.flags());
         let tcp = Tcp { seq, ack, flags: said, window: ends.window };
         frame::tcp(&mut self.frame, &outside, &tcp, options)
     }
 }
-
-/// RFC 9768 §3.2.1: what the ACE field says before anything was marked; acknowledgements never are here.
-const FIRST_ACE: u8 = 5;

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 
 use inprofile_core::units::Duration;
 use inprofile_sim::network::{Flow, Network, Transport};
+use inprofile_sim::tcp::negotiation::Ability;
 use inprofile_sim::tcp::{Config, Congestion, Profile, PrrRules, SlowStart};
 use inprofile_sim::traffic::udp;
 
@@ -225,6 +226,7 @@ fn notes(network: &Network) -> Vec<String> {
         ),
         (any(|c| c.l4s.ect1), "ect1: the kernel's dctcp sends ECT(0)"),
         (any(|c| c.accurate_ecn), "accurate_ecn: the hosts agree on ECN-Echo (RFC 3168)"),
+        (any(|c| c.receiver_ecn != Ability::Same), "receiver_ecn: both hosts can what the kernel can"),
         (any(|c| c.jitter > Duration::ZERO), "jitter: the kernel has none"),
         (any(|c| c.delayed_ack.is_some()), "delayed_ack: the time is the kernel's own, 40 to 200 ms"),
         (

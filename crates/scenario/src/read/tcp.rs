@@ -7,6 +7,7 @@ use inprofile_config::mechanism;
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::control::Kind;
+use inprofile_sim::tcp::negotiation::Ability;
 use inprofile_sim::tcp::{Config, Congestion, DelayTarget, L4s, Profile, PrrRules, SlowStart};
 
 use checks::checked;
@@ -70,6 +71,20 @@ inprofile_core::choice! {
     }
 }
 
+inprofile_core::choice! {
+    /// What a receiver can do about ECN.
+    pub enum Speaks {
+        /// RFC 9768: counts of what was marked; and ECN-Echo with senders that ask for no more.
+        Accurate = "accurate",
+        /// RFC 8257 §3.2: ECN-Echo of each mark.
+        Dctcp = "dctcp",
+        /// RFC 3168: ECN-Echo until the sender has reduced its window.
+        Classic = "classic",
+        /// Nothing: no packet is ECT.
+        None = "none",
+    }
+}
+
 inprofile_core::params! {
     /// TCP's parameters.
     pub struct Tcp {
@@ -80,12 +95,17 @@ inprofile_core::params! {
         /// Whether recovery is by selective acknowledgements; cubic can do without, and then recovers as newreno.
         /// Default: as congestion has it (cubic: true).
         sack: Option<bool>;
-        /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc and linux only. Queues mark where their `ecn`
+        /// Whether the sender asks for explicit congestion notification (RFC 3168); rfc and linux only. Queues mark where their `ecn`
         /// is true. Default: false; dctcp, prague: true.
         ecn: Option<bool>;
-        /// Whether acknowledgements tell how many packets were marked (AccECN, RFC 9768), instead of ECN-Echo; linux only, with ecn.
-        /// Default: false; prague: true.
+        /// Whether the sender asks for acknowledgements that tell how many packets were marked (AccECN, RFC 9768), instead of ECN-Echo; linux
+        /// only, with ecn. Default: false; prague: true.
         accurate_ecn: Option<bool>;
+        /// What the receiver can do about ECN, if not what the sender asks for; with ecn. Default: what the sender asks for.
+        receiver_ecn: Option<Speaks>;
+        /// Whether acknowledgements also tell how many bytes have arrived with each code point (the AccECN Option, RFC 9768 §3.2.3), and are 8 or
+        /// 12 B longer for it; with accurate_ecn. Default: false.
+        accurate_ecn_option: Option<bool>;
         /// Payload of a full packet. Default: 1460 B (rfc, linux), 1000 B (ns2).
         segment: Option<Bytes> [POSITIVE];
         /// Headers of every packet. Default: 40 B.
@@ -230,6 +250,14 @@ fn complete(tcp: &Tcp) -> Config {
         pacing: tcp.pacing.unwrap_or(congestion.has_rate() || congestion == Congestion::Linux(Kind::Prague)),
         ecn: tcp.ecn.unwrap_or(congestion.is_scalable()),
         accurate_ecn: tcp.accurate_ecn.unwrap_or(congestion == Congestion::Linux(Kind::Prague)),
+        receiver_ecn: match tcp.receiver_ecn {
+            None => Ability::Same,
+            Some(Speaks::Accurate) => Ability::Accurate,
+            Some(Speaks::Dctcp) => Ability::EachMark,
+            Some(Speaks::Classic) => Ability::Classic,
+            Some(Speaks::None) => Ability::None,
+        },
+        accurate_ecn_option: tcp.accurate_ecn_option.unwrap_or(false),
     }
 }
 

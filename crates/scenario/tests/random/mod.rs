@@ -140,7 +140,11 @@ impl Draft<'_> {
             (self.chance(0.4), format!(", initial_window = \"{} packets\"", self.pick(&[1, 2, 4, 40]))),
             (self.chance(0.3), ", limited_transmit = false".into()),
             (marked && !always_marked, ", ecn = true".into()),
-            (linux && marked && self.chance(0.5), ", accurate_ecn = true".into()),
+            (linux && marked && self.chance(0.5), ", accurate_ecn = true, accurate_ecn_option = true".into()),
+            (
+                marked && self.chance(0.3),
+                format!(", receiver_ecn = \"{}\"", self.pick(&["accurate", "dctcp", "classic", "none"])),
+            ),
             (paced && !always_paced, ", pacing = true".into()),
             (
                 matches!(congestion, "reno" | "newreno" | "sack" | "cubic")

@@ -36,30 +36,61 @@ pub struct Config {
     pub ledbat: DelayTarget,
     /// What L4S leaves to the sender, for Prague and DCTCP.
     pub l4s: L4s,
-    /// Explicit congestion notification (RFC 3168), agreed on by both ends.
+    /// Whether the sender asks for explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Accurate feedback (RFC 9768), agreed on by both ends; with `ecn`, and only in the linux profile.
+    /// Whether the sender asks for accurate feedback (RFC 9768); with `ecn`, and only in the linux profile.
     pub accurate_ecn: bool,
+    /// What the receiver can do, where that is not what the sender can.
+    pub receiver_ecn: Ability,
+    /// Whether acknowledgements with accurate feedback have the AccECN Option (RFC 9768 §3.2.3).
+    pub accurate_ecn_option: bool,
 }
 
 impl Config {
-    /// How the receiver tells of marks.
+    /// How the sender would have marks told.
     #[must_use]
-    pub fn feedback(&self) -> Feedback {
+    pub fn speaks(&self) -> Option<Feedback> {
+        let own = if self.accurate_ecn { Feedback::Counter } else { self.classic() };
+        self.ecn.then_some(own)
+    }
+
+    /// The same with a receiver that knows no more than RFC 3168's flags: DCTCP takes it for one of its own (RFC 8257 §3.2).
+    #[must_use]
+    pub fn classic(&self) -> Feedback {
         match self.congestion {
-            _ if self.accurate_ecn => Feedback::Counter,
             Congestion::Linux(control::Kind::Dctcp) => Feedback::EachMark,
             _ => Feedback::Echo,
         }
     }
 
-    /// The code point of its data: L4S senders' is ECT(1) (RFC 9331 §4.1), and they need accurate feedback (§4.2).
+    /// Whether acknowledgements may have the AccECN Option.
+    #[must_use]
+    pub fn tells_bytes(&self) -> bool {
+        self.accurate_ecn_option && self.agreed() == Some(Feedback::Counter)
+    }
+
+    /// What the two ends agree on where no SYN is lost and no code point mangled; `None`: there is no ECN.
+    #[must_use]
+    pub fn agreed(&self) -> Option<Feedback> {
+        let (own, sent) = (self.speaks(), self.code_point_in(self.speaks()));
+        let server = negotiation::server(self.receiver_ecn.beside(own), negotiation::syn(own, 0));
+        negotiation::client(own, self.classic(), sent, negotiation::syn_ack(server, sent)).mode
+    }
+
+    /// The code point of its data where no SYN is lost and no code point mangled.
     #[must_use]
     pub fn code_point(&self) -> Ecn {
-        match self.congestion {
-            _ if !self.ecn => Ecn::NotCapable,
-            Congestion::Linux(control::Kind::Prague) if self.accurate_ecn => Ecn::Ect1,
-            Congestion::Linux(control::Kind::Dctcp) if self.l4s.ect1 => Ecn::Ect1,
+        self.code_point_in(self.agreed())
+    }
+
+    /// The code point of its data in a mode: L4S senders' is ECT(1) (RFC 9331 §4.1), and they need accurate feedback (§4.2). RFC 9768 §3.1.5:
+    /// without ECN none.
+    #[must_use]
+    pub fn code_point_in(&self, mode: Option<Feedback>) -> Ecn {
+        match (self.congestion, mode) {
+            (_, None) => Ecn::NotCapable,
+            (Congestion::Linux(control::Kind::Prague), Some(Feedback::Counter)) => Ecn::Ect1,
+            (Congestion::Linux(control::Kind::Dctcp), _) if self.l4s.ect1 => Ecn::Ect1,
             _ => Ecn::Ect0,
         }
     }
@@ -211,6 +242,18 @@ pub enum Feedback {
     Counter,
 }
 
+impl Feedback {
+    /// The word in a file for a receiver that tells so.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Feedback::Echo => "classic",
+            Feedback::EachMark => "dctcp",
+            Feedback::Counter => "accurate",
+        }
+    }
+}
+
 /// The SACK option of an acknowledgement (RFC 2018): blocks received above the cumulative acknowledgement, most recent
 /// first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -257,6 +300,14 @@ impl Sack {
         (from < next || within).then_some(from)
     }
 
+    /// Leaves the first `n` blocks at most.
+    pub fn truncate(&mut self, n: usize) {
+        for block in self.blocks.iter_mut().skip(n) {
+            *block = (0, 0);
+        }
+        self.len = self.len.min(n as u8);
+    }
+
     /// Adds a block if there is room.
     pub fn push(&mut self, block: (u32, u32)) {
         if usize::from(self.len) < Sack::MAX_BLOCKS {
@@ -273,12 +324,20 @@ pub struct Ack<'a> {
     pub next: u32,
     /// What it has above that.
     pub sack: &'a Sack,
-    /// ECN-Echo: a router has marked a segment (RFC 3168 §6.1.3).
-    pub echo: bool,
-    /// The ACE field, where feedback is accurate (RFC 9768 §3.2.2).
-    pub ace: u8,
-    /// One-way delays in seconds, where the control [measures them](Congestion::measures_delay).
-    pub delays: &'a [f64],
+    /// ECN's flags: ECN-Echo, as a router has marked a segment (RFC 3168 §6.1.3), or the ACE field (RFC 9768 §3.2.2); in a SYN/ACK what the
+    /// receiver agrees to.
+    pub flags: Flags,
+    /// What few flows' acknowledgements tell.
+    pub more: Option<&'a More>,
+}
+
+/// What few flows' acknowledgements tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct More {
+    /// One-way delays, where the control [measures them](Congestion::measures_delay).
+    pub delays: Delays,
+    /// The AccECN Option (RFC 9768 §3.2.3).
+    pub bytes: Option<ByteOption>,
 }
 
 /// One-way delays as a receiver tells of them (RFC 6817 §2.3): of the segments that an acknowledgement stands for, in their order.
@@ -314,8 +373,8 @@ impl Delays {
 pub struct EcnBits {
     /// Its code point: with ECT a queue may mark the segment instead of dropping it (RFC 3168 §5).
     pub ip: Ecn,
-    /// CWR: the sender has reduced its window (RFC 3168 §6.1.2).
-    pub cwr: bool,
+    /// CWR: the sender has reduced its window (RFC 3168 §6.1.2); or the ACE field (RFC 9768 §3.2.2); in a SYN what the sender asks for.
+    pub flags: Flags,
 }
 
 /// The sequence number of a segment's first byte, modulo 2³²: the SYN takes one number, data follows.
@@ -326,15 +385,21 @@ pub fn sequence_number(segment: u32, size: u32) -> u32 {
 }
 
 pub mod accurate_ecn;
+pub mod byte_option;
 pub mod control;
+pub mod flags;
 pub mod linux;
+pub mod negotiation;
 pub mod ns2;
 pub mod receiver;
 pub mod rfc;
 pub mod rto;
 
 use crate::clock::Clock;
+pub use byte_option::ByteOption;
+pub use flags::Flags;
 pub use linux::PrrRules;
+use negotiation::Ability;
 
 /// What a sender needs of its surroundings. Segment 0 is the SYN; data starts at segment 1.
 pub trait Host {

@@ -3,8 +3,10 @@
 
 use crate::clock::Clock;
 use crate::tcp::accurate_ecn::Counter;
+use crate::tcp::byte_option::Reporter;
 use crate::tcp::ns2::sink;
-use crate::tcp::{Config, Feedback, Profile, Sack};
+use crate::tcp::{ByteOption, Config, Feedback, Flags, Profile, Sack, negotiation};
+use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 
 /// What to do about an arriving segment.
@@ -43,10 +45,12 @@ pub struct Receiver {
     ack_delayed: bool,
     /// The segment that arrived last.
     last_arrived: u32,
-    /// With SACK: the ranges of `out_of_order` as they were last reported.
+    /// With SACK: the ranges of `out_of_order` as they were last reported; and counts of bytes, where they are told.
     reported: Option<Box<Reported>>,
-    /// How it tells of marks.
-    feedback: Feedback,
+    /// How it tells of marks, if it does: until the first SYN what it can, then what is agreed on.
+    feedback: Option<Feedback>,
+    /// The code point of the SYN that arrived last.
+    syn: Ecn,
     /// Acknowledgements carry ECN-Echo: until the sender says that it has reduced its window, or (DCTCP.CE) as long as segments
     /// arrive marked.
     echoing: bool,
@@ -60,9 +64,14 @@ pub struct Receiver {
     arrived_again: bool,
 }
 
-/// Ranges of segments, from and to (excluded), the one reported last first.
+/// What options tell of, and not every acknowledgement.
 #[derive(Clone, Debug, Default)]
-struct Reported(Vec<(u32, u32)>);
+struct Reported {
+    /// Ranges of segments, from and to (excluded), the one reported last first.
+    blocks: Vec<(u32, u32)>,
+    /// The AccECN Option's.
+    bytes: Option<Reporter>,
+}
 
 /// Puts a block before those of the others that are kept.
 fn lead(blocks: &mut Vec<(u32, u32)>, first: (u32, u32), keep: impl Fn((u32, u32)) -> bool) {
@@ -92,8 +101,11 @@ impl Receiver {
         Receiver {
             max_ack_delay: config.delayed_ack,
             profile: config.profile,
-            feedback: config.feedback(),
-            reported: config.congestion.uses_sack().then(Box::default),
+            feedback: config.receiver_ecn.beside(config.speaks()),
+            reported: config.congestion.uses_sack().then(|| {
+                let bytes = config.tells_bytes().then(|| Reporter::new(config.segment));
+                Box::new(Reported { blocks: Vec::new(), bytes })
+            }),
             ..Receiver::idle()
         }
     }
@@ -109,7 +121,8 @@ impl Receiver {
             ack_delayed: false,
             last_arrived: 0,
             reported: None,
-            feedback: Feedback::Echo,
+            feedback: None,
+            syn: Ecn::NotCapable,
             echoing: false,
             counter: Counter::default(),
             at_once: false,
@@ -186,7 +199,7 @@ impl Receiver {
     #[must_use]
     #[inline]
     pub fn acknowledges_before(&self, ce: bool) -> bool {
-        self.feedback == Feedback::EachMark && self.ack_delayed && ce != self.echoing
+        self.feedback == Some(Feedback::EachMark) && self.ack_delayed && ce != self.echoing
     }
 
     /// The delayed-acknowledgement timer expired; the acknowledgement is sent now.
@@ -194,43 +207,80 @@ impl Receiver {
         self.ack_delayed = false;
     }
 
-    /// The ECN bits of an arriving segment of a flow with ECN: whether it is marked CE, and whether it carries CWR. To be
-    /// called before [`Receiver::on_segment`].
-    pub fn on_ecn_bits(&mut self, segment: u32, ce: bool, cwr: bool) {
-        if self.feedback == Feedback::Counter {
+    /// The ECN bits of an arriving segment of a flow with ECN: its code point, and its flags. To be called before
+    /// [`Receiver::on_segment`].
+    pub fn on_ecn_bits(&mut self, segment: u32, ip: Ecn, flags: Flags) {
+        if segment == 0 {
+            return self.on_syn(ip, flags);
+        }
+        let ce = ip == Ecn::Experienced;
+        if self.feedback == Some(Feedback::Counter) {
             self.at_once |= self.counter.arrived(ce);
             return;
         }
         // RFC 3168 §6.1.5: the bits of segments outside the window are ignored.
-        if segment < self.rcv_nxt {
+        if segment < self.rcv_nxt || self.feedback.is_none() {
             return;
         }
-        if self.feedback == Feedback::EachMark {
-            if segment == 0 {
-                // RFC 8257 §3.6: of a SYN it says nothing.
-                return;
-            }
+        if self.feedback == Some(Feedback::EachMark) {
             // RFC 8257 §3.2: echoed as long as what arrives is marked, and no longer, whatever the sender says.
             self.at_once |= ce != self.echoing;
             self.echoing = ce;
             return;
         }
         // RFC 3168 §6.1.3: echo until CWR arrives, and again from the next CE on.
-        self.echoing = ce || (self.echoing && !cwr);
+        self.echoing = ce || (self.echoing && !flags.has(Flags::CWR));
         self.ce_unacknowledged |= ce;
     }
 
-    /// Whether the acknowledgement sent now carries ECN-Echo (RFC 3168 §6.1.3). A delayed one does if any segment that it
-    /// covers was marked.
-    pub fn ecn_echo(&mut self) -> bool {
-        std::mem::take(&mut self.ce_unacknowledged) || self.echoing
+    /// A SYN arrives. RFC 9768 §3.1.5: the first decides the mode, the latest is told of. RFC 3168 §6.1.1, RFC 8257 §3.6: ECN-Echo says
+    /// nothing of its mark.
+    #[cold]
+    fn on_syn(&mut self, ip: Ecn, flags: Flags) {
+        if self.rcv_nxt == 0 {
+            self.feedback = negotiation::server(self.feedback, flags);
+        }
+        self.syn = ip;
+        self.counter.syn_arrived(ip == Ecn::Experienced);
     }
 
-    /// The ACE field of the acknowledgement sent now (RFC 9768 §3.2.2); 0 where feedback is not accurate.
-    #[must_use]
+    /// ECN's flags of the acknowledgement sent now, of a flow with ECN. RFC 9768 §3.2.2: the ACE field. RFC 3168 §6.1.3: ECN-Echo; a delayed
+    /// one has it if any segment that it covers was marked.
     #[inline]
-    pub fn ace(&self) -> u8 {
-        if self.feedback == Feedback::Counter { self.counter.ace() } else { 0 }
+    pub fn flags(&mut self) -> Flags {
+        if self.answers_syn() {
+            return negotiation::syn_ack(self.feedback, self.syn);
+        }
+        match self.feedback {
+            Some(Feedback::Counter) => self.counter.ace(),
+            _ if std::mem::take(&mut self.ce_unacknowledged) || self.echoing => Flags::ECE,
+            _ => Flags::NONE,
+        }
+    }
+
+    /// A segment of data arrives, with this code point, of a flow whose acknowledgements [tell of bytes](Config::tells_bytes). To be called before
+    /// [`Receiver::on_segment`].
+    pub fn count_bytes(&mut self, segment: u32, ip: Ecn) {
+        if let Some(bytes) = self.reported.as_deref_mut().and_then(|r| r.bytes.as_mut()) {
+            match segment {
+                0 => bytes.syn_arrived(),
+                _ => bytes.arrived(ip),
+            }
+        }
+    }
+
+    /// The AccECN Option of the acknowledgement sent now.
+    pub fn byte_option(&mut self) -> Option<ByteOption> {
+        let answers_syn = self.answers_syn();
+        let accurate = self.feedback == Some(Feedback::Counter);
+        let bytes = self.reported.as_deref_mut()?.bytes.as_mut().filter(|_| accurate)?;
+        if answers_syn { bytes.of_syn_ack() } else { bytes.of_ack() }
+    }
+
+    /// Whether the acknowledgement sent now is a SYN/ACK.
+    #[inline(always)]
+    fn answers_syn(&self) -> bool {
+        self.last_arrived == 0 && self.rcv_nxt == 1
     }
 
     /// The SACK option of the acknowledgement sent now (RFC 2018 §4): first the block with the segment that arrived
@@ -238,7 +288,7 @@ impl Receiver {
     pub fn sack(&mut self) -> Sack {
         let segment = self.last_arrived;
         let mut sack = Sack::default();
-        let Some(Reported(reported)) = self.reported.as_deref_mut() else { return sack };
+        let Some(Reported { blocks: reported, .. }) = self.reported.as_deref_mut() else { return sack };
         if std::mem::take(&mut self.arrived_again) {
             // RFC 2883 §4: in the first block, once; the block that it lies in, if it is above the acknowledgement's number, is second.
             sack.push((segment, segment + 1));
@@ -325,6 +375,8 @@ mod tests {
             pacing: false,
             ecn: false,
             accurate_ecn: false,
+            receiver_ecn: Default::default(),
+            accurate_ecn_option: false,
         })
     }
 

@@ -96,6 +96,8 @@ impl Dumbbell {
                 pacing: false,
                 ecn: false,
                 accurate_ecn: false,
+                receiver_ecn: Default::default(),
+                accurate_ecn_option: false,
             }),
         };
         Network {

@@ -4,7 +4,7 @@ use inprofile_core::packet::Ecn;
 use inprofile_core::units::{Duration, Time};
 use inprofile_sim::clock::{Clock, Exact};
 use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
-use inprofile_sim::tcp::{Ack, EcnBits, Host, Sack, Sender, TimerKind};
+use inprofile_sim::tcp::{Ack, ByteOption, EcnBits, Flags, Host, More, Sack, Sender, TimerKind};
 
 use crate::script::{Fault, Line, Number, Script, Side, What, When};
 
@@ -12,12 +12,15 @@ use crate::script::{Fault, Line, Number, Script, Side, What, When};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sent {
     Data(u32, EcnBits),
-    Ack(u32, Sack, bool, u8),
+    Ack(u32, Sack, Flags, Option<ByteOption>),
 }
 
 impl std::fmt::Display for Sent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let flag = |on, word| if on { word } else { "" };
+        let said = |flags: Flags| {
+            let of = [(Flags::SYN, " syn"), (Flags::AE, " ae"), (Flags::CWR, " cwr"), (Flags::ECE, " ece")];
+            of.into_iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, word)| word).collect::<String>()
+        };
         match self {
             Sent::Data(segment, bits) => {
                 let ect = match bits.ip {
@@ -26,12 +29,12 @@ impl std::fmt::Display for Sent {
                     Ecn::Ect1 => " ect1",
                     Ecn::Experienced => " ce",
                 };
-                write!(f, "data {segment}{ect}{}", flag(bits.cwr, " cwr"))
+                write!(f, "data {segment}{ect}{}", said(bits.flags))
             }
-            Sent::Ack(next, sack, echo, ace) => {
-                write!(f, "ack {next}")?;
-                if *ace > 0 {
-                    write!(f, " ace{ace}")?;
+            Sent::Ack(next, sack, flags, bytes) => {
+                write!(f, "ack {next}{}", said(*flags))?;
+                if let Some(bytes) = bytes {
+                    write!(f, " order {} {:?}", bytes.order(), bytes.fields())?;
                 }
                 if !sack.blocks().is_empty() {
                     f.write_str(" sack")?;
@@ -39,7 +42,7 @@ impl std::fmt::Display for Sent {
                 for (from, to) in sack.blocks() {
                     write!(f, " {from}-{}", to - 1)?;
                 }
-                f.write_str(flag(*echo, " ece"))
+                Ok(())
             }
         }
     }
@@ -88,6 +91,8 @@ struct Play {
     end: End,
     /// Segments the application could read.
     delivered: u32,
+    /// The flow has ECN: bits of what arrives are looked at.
+    ecn: bool,
 }
 
 /// Plays a trace.
@@ -100,7 +105,7 @@ pub fn play(script: &Script) -> Result<(), Fault> {
         Side::Receiver => End::Receiver(Receiver::new(&script.config)),
     };
     let world = World { now: Exact(0), sent: Vec::new(), last_sent: None, due: [None; 3] };
-    let mut play = Play { world, end, delivered: 0 };
+    let mut play = Play { world, end, delivered: 0, ecn: script.config.ecn };
     for line in &script.lines {
         play.line(line).map_err(|problem| (line.number, problem))?;
     }
@@ -182,16 +187,17 @@ impl Play {
                 }
             }
             (What::End, End::Sender(s)) => s.stop(),
-            (What::AcksArrive { next, times, sack, echo, ace }, End::Sender(s)) => {
+            (What::AcksArrive { next, times, sack, flags, bytes }, End::Sender(s)) => {
+                let more = bytes.map(|bytes| More { bytes: Some(bytes), ..More::default() });
                 for next in next.iter().flat_map(|n| std::iter::repeat_n(*n, *times as usize)) {
-                    s.on_ack(Ack { next, sack, echo: *echo, ace: *ace, delays: &[] }, &mut self.world);
+                    s.on_ack(Ack { next, sack, flags: *flags, more: more.as_ref() }, &mut self.world);
                 }
             }
             (What::Timeout, End::Sender(s)) => s.on_timer(TimerKind::Retransmit, &mut self.world),
             (What::DelayOver, End::Sender(s)) => s.on_timer(TimerKind::Send, &mut self.world),
-            (What::DataArrives { segments, experienced, reduced }, End::Receiver(_)) => {
+            (What::DataArrives { segments, bits }, End::Receiver(_)) => {
                 for segment in segments {
-                    self.data(*segment, *experienced, *reduced);
+                    self.data(*segment, *bits);
                 }
             }
             (What::Timeout, End::Receiver(r)) => {
@@ -201,8 +207,8 @@ impl Play {
             (What::Sends { segments, bits }, _) => {
                 return self.goes_out(segments.iter().map(|s| Sent::Data(*s, *bits)));
             }
-            (What::Answers { next, sack, echo, ace }, _) => {
-                return self.goes_out(next.iter().map(|n| Sent::Ack(*n, *sack, *echo, *ace)));
+            (What::Answers { next, sack, flags, bytes }, _) => {
+                return self.goes_out(next.iter().map(|n| Sent::Ack(*n, *sack, *flags, *bytes)));
             }
             (What::Nothing { until }, _) => {
                 self.all_was_expected()?;
@@ -229,15 +235,18 @@ impl Play {
     }
 
     /// A segment arrives at the receiver under test; its reply is carried out as in the simulator.
-    fn data(&mut self, segment: u32, experienced: bool, reduced: bool) {
+    fn data(&mut self, segment: u32, bits: EcnBits) {
         let End::Receiver(r) = &mut self.end else { unreachable!("data comes to a receiver") };
-        if r.acknowledges_before(experienced) {
+        if r.acknowledges_before(bits.ip == Ecn::Experienced) {
             r.on_delayed_ack_timer();
             self.world.cancel_timer(TimerKind::DelayedAck);
             self.answer();
         }
         let End::Receiver(r) = &mut self.end else { unreachable!("data comes to a receiver") };
-        r.on_ecn_bits(segment, experienced, reduced);
+        if self.ecn {
+            r.count_bytes(segment, bits.ip);
+            r.on_ecn_bits(segment, bits.ip, bits.flags);
+        }
         let reply = r.on_segment(segment, || self.world.timer_is_set(TimerKind::DelayedAck));
         let span = r.max_ack_delay::<Exact>();
         self.delivered += reply.delivered;
@@ -253,8 +262,13 @@ impl Play {
 
     fn answer(&mut self) {
         let End::Receiver(r) = &mut self.end else { unreachable!("a receiver answers") };
-        let sack = if r.uses_sack() { r.sack() } else { Sack::default() };
-        let ack = Sent::Ack(r.rcv_nxt(), sack, r.ecn_echo(), r.ace());
+        let mut sack = if r.uses_sack() { r.sack() } else { Sack::default() };
+        let flags = if self.ecn { r.flags() } else { Flags::NONE };
+        let bytes = r.byte_option();
+        if let Some(bytes) = bytes {
+            sack.truncate(bytes.blocks_beside());
+        }
+        let ack = Sent::Ack(r.rcv_nxt(), sack, flags, bytes);
         self.world.sent.push(ack);
     }
 
@@ -302,7 +316,7 @@ fn what_does_not_hold_is_found() {
             "the DelayedAck timer",
         ),
         ("receiver congestion=sack\n0 < data 0 2\n> ack 1 1", 3, "sent instead: ack 1, ack 1 sack 2-2"),
-        ("receiver\n0 < data 0 ce\n> ack 1", 3, "sent instead: ack 1 ece"),
+        ("receiver ecn=on\n0 < data 0 cwr ece\n> ack 1", 3, "sent instead: ack 1 syn ece"),
         ("receiver\n0 < data 0\n> ack 1\nexpect delivered 2", 4, "delivered is 1, not 2"),
     ];
     for (text, line, said) in cases {

@@ -6,7 +6,7 @@
 //! ```text
 //! sender congestion=newreno window=20 min_rto=1 ecn=on      receiver delayed_ack=0.1 congestion=sack
 //!
-//! 0 start [until 20]            the application has data     < data 1-3 5 [ce] [cwr]
+//! 0 start [until 20]            the application has data     < data 1-3 5 [ce|ect|ect1] [cwr]
 //! > data 0 [ect|ect1] [cwr]     sent, in this order          > ack 4 [ace7] [sack 5 2-3] [ece]
 //! 0.1 < ack 1 [ace6] [x3] [sack 3-5 8] [ece]  `ack 1-3`: one each  > nothing [until 0.3]
 //! > nothing [until 0.3]                                      +0.1 timeout
@@ -15,12 +15,17 @@
 //! ```
 //!
 //! Ranges include both ends. SACK blocks are ranges too, the most recent first. A segment sent without a line for it is an
-//! error, and so is a timer that expires without one. The ACE field (RFC 9768) is 0 where feedback is not accurate. `expect cwnd ~10.5` compares to the digits written.
+//! error, and so is a timer that expires without one. ECN's flags are `ae`, `cwr` and `ece`, or all three as a number, `ace0` to `ace7` (RFC 9768);
+//! with ECN, `syn` says that an acknowledgement is a SYN/ACK. Its AccECN Option is `e0b=1001 ceb=2000`, or
+//! with `e1b=` first. `receiver_ecn` is accurate, dctcp, classic or none. `expect cwnd ~10.5` compares to the digits written.
 
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, PrrRules, Sack, SlowStart};
+use inprofile_sim::tcp::negotiation::Ability;
+use inprofile_sim::tcp::{
+    ByteOption, Config, Congestion, EcnBits, Flags, Profile, PrrRules, Sack, SlowStart,
+};
 
 /// A trace.
 #[derive(Debug)]
@@ -72,13 +77,13 @@ pub enum What {
     /// The application has no more data than was sent.
     End,
     /// Acknowledgements arrive: each of `next`, `times` times.
-    AcksArrive { next: Vec<u32>, times: u32, sack: Sack, echo: bool, ace: u8 },
+    AcksArrive { next: Vec<u32>, times: u32, sack: Sack, flags: Flags, bytes: Option<ByteOption> },
     /// Segments arrive.
-    DataArrives { segments: Vec<u32>, experienced: bool, reduced: bool },
+    DataArrives { segments: Vec<u32>, bits: EcnBits },
     /// These segments are sent.
     Sends { segments: Vec<u32>, bits: EcnBits },
     /// These acknowledgements are sent.
-    Answers { next: Vec<u32>, sack: Sack, echo: bool, ace: u8 },
+    Answers { next: Vec<u32>, sack: Sack, flags: Flags, bytes: Option<ByteOption> },
     /// Nothing is sent, until a later time if one is given.
     Nothing { until: Option<Duration> },
     /// The retransmission timer expires, or that of delayed acknowledgements.
@@ -156,6 +161,8 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         pacing: false,
         ecn: false,
         accurate_ecn: false,
+        receiver_ecn: Default::default(),
+        accurate_ecn_option: false,
     };
     let mut slow_start = None;
     for word in &words[1..] {
@@ -217,10 +224,20 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
                 config.prr = known.ok_or(format!("{key}={value}: write linux, rfc9937 or rfc6937"))?;
             }
             "accurate_ecn" => config.accurate_ecn = switch()?,
+            "receiver_ecn" => {
+                config.receiver_ecn = match value {
+                    "accurate" => Ability::Accurate,
+                    "dctcp" => Ability::EachMark,
+                    "classic" => Ability::Classic,
+                    "none" => Ability::None,
+                    _ => return Err(format!("{key}={value}: write accurate, dctcp, classic or none")),
+                }
+            }
+            "accurate_ecn_option" => config.accurate_ecn_option = switch()?,
             "ect1" => config.l4s.ect1 = switch()?,
             _ => {
                 return Err(format!(
-                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, slow_start, ecn, accurate_ecn, ect1, pacing, prr"
+                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, slow_start, ecn, accurate_ecn, receiver_ecn, accurate_ecn_option, ect1, pacing, prr"
                 ));
             }
         }
@@ -252,28 +269,21 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         ([">", "nothing"], _) => What::Nothing { until: None },
         ([">", "nothing", "until", time], _) => What::Nothing { until: Some(seconds(time)?) },
         (["<", "ack", rest @ ..], Side::Sender) => {
-            let p = packet(rest, &["ece"])?;
-            let echo = !p.flags.is_empty();
-            What::AcksArrive { next: p.numbers, times: p.times, sack: p.sack, echo, ace: p.ace }
+            let p = packet(rest, &["syn"])?;
+            let (next, bytes) = (p.numbers, p.bytes);
+            What::AcksArrive { next, times: p.times, sack: p.sack, flags: p.flags, bytes }
         }
         ([">", "data", rest @ ..], Side::Sender) => {
-            let p = packet(rest, &["ect", "ect1", "cwr"])?.plain()?;
-            let ip = match ["ect", "ect1"].map(|word| p.flags.contains(&word)) {
-                [_, true] => Ecn::Ect1,
-                [true, false] => Ecn::Ect0,
-                [false, false] => Ecn::NotCapable,
-            };
-            let bits = EcnBits { ip, cwr: p.flags.contains(&"cwr") };
-            What::Sends { segments: p.numbers, bits }
+            let p = packet(rest, &["ect", "ect1"])?.plain()?;
+            What::Sends { segments: p.numbers, bits: EcnBits { ip: p.ip, flags: p.flags } }
         }
         (["<", "data", rest @ ..], Side::Receiver) => {
-            let p = packet(rest, &["ce", "cwr", "ect"])?.plain()?;
-            let (experienced, reduced) = (p.flags.contains(&"ce"), p.flags.contains(&"cwr"));
-            What::DataArrives { segments: p.numbers, experienced, reduced }
+            let p = packet(rest, &["ce", "ect", "ect1"])?.plain()?;
+            What::DataArrives { segments: p.numbers, bits: EcnBits { ip: p.ip, flags: p.flags } }
         }
         ([">", "ack", rest @ ..], Side::Receiver) => {
-            let p = packet(rest, &["ece"])?;
-            What::Answers { next: p.numbers, sack: p.sack, echo: !p.flags.is_empty(), ace: p.ace }
+            let p = packet(rest, &["syn"])?;
+            What::Answers { next: p.numbers, sack: p.sack, flags: p.flags, bytes: p.bytes }
         }
         (["expect", rest @ ..], _) => expect(rest, FIGURES[side as usize])?,
         _ => {
@@ -291,36 +301,63 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
 
 /// What follows `ack` or `data`.
 #[derive(Default)]
-struct Packets<'a> {
+struct Packets {
     numbers: Vec<u32>,
     times: u32,
     sack: Sack,
-    ace: u8,
-    flags: Vec<&'a str>,
+    ip: Ecn,
+    flags: Flags,
+    bytes: Option<ByteOption>,
 }
 
-impl Packets<'_> {
+impl Packets {
     /// For data: neither repeated nor with blocks.
     fn plain(self) -> Result<Self, String> {
-        if self.times == 1 && self.sack.blocks().is_empty() && self.ace == 0 {
+        if self.times == 1 && self.sack.blocks().is_empty() && self.bytes.is_none() {
             Ok(self)
         } else {
-            Err("x, ace and sack go with what comes in, and with acknowledgements".into())
+            Err("x, sack and counts of bytes go with what comes in, and with acknowledgements".into())
         }
     }
 }
 
-fn packet<'a>(words: &[&'a str], flags: &[&str]) -> Result<Packets<'a>, String> {
+/// Beside ECN's flags, `own` words.
+fn packet(words: &[&str], own: &[&str]) -> Result<Packets, String> {
     let mut p = Packets { times: 1, ..Packets::default() };
     let mut in_sack = false;
     for &word in words {
-        if flags.contains(&word) {
-            p.flags.push(word);
+        let flag = match word {
+            "ae" => Flags::AE,
+            "cwr" => Flags::CWR,
+            "ece" => Flags::ECE,
+            "syn" if own.contains(&word) => Flags::SYN,
+            _ => Flags::NONE,
+        };
+        if flag != Flags::NONE {
+            p.flags = p.flags.and(flag);
+        } else if own.contains(&word) {
+            p.ip = match word {
+                "ect" => Ecn::Ect0,
+                "ect1" => Ecn::Ect1,
+                _ => Ecn::Experienced,
+            };
         } else if word == "sack" {
             in_sack = true;
+        } else if let Some((name @ ("e0b" | "ceb" | "e1b"), count)) = word.split_once('=') {
+            let count = count.parse().map_err(|_| format!("\"{word}\": write a whole number"))?;
+            let before = p.bytes.map_or(vec![], |b| b.fields().to_vec());
+            let order = p.bytes.map_or(u8::from(name == "e1b"), |b| b.order());
+            if [["e0b", "ceb", "e1b"], ["e1b", "ceb", "e0b"]][usize::from(order)].get(before.len())
+                != Some(&name)
+            {
+                return Err(format!(
+                    "\"{word}\": write e0b=, ceb=, e1b=, or e1b=, ceb=, e0b=; the last may be missing"
+                ));
+            }
+            p.bytes = Some(ByteOption::new(order, &[&before[..], &[count]].concat()));
         } else if let Some(ace) = word.strip_prefix("ace") {
-            p.ace = match ace.parse() {
-                Ok(ace @ 0..=7) => ace,
+            p.flags = match ace.parse() {
+                Ok(ace @ 0..=7) => Flags::of_ace(ace),
                 _ => return Err(format!("\"{word}\": write ace0 to ace7")),
             };
         } else if let Some(times) = word.strip_prefix('x') {
@@ -414,6 +451,8 @@ fn wrong_lines_are_refused() {
         ("sender\n0 < ack 1 sack", 2, "sack: which segments"),
         ("sender\n0 < ack 1 sack 3 5 7 9 11", 2, "no more than 4 blocks"),
         ("sender\n0 < ack 1 ace8", 2, "ace0 to ace7"),
+        ("sender\n0 < ack 1 ceb=3", 2, "write e0b=, ceb="),
+        ("sender\n0 < ack 1 e0b=x", 2, "whole number"),
         ("sender\n> data 1 sack 3", 2, "go with what comes in"),
         ("sender\n> nothing until then", 2, "in seconds"),
         ("sender\nexpect cwnd", 2, "by turns"),
@@ -438,7 +477,10 @@ fn a_line_is_read_as_written() {
     sack.push((7, 8));
     let first = &script.lines[0];
     assert_eq!((first.number, first.at), (3, When::At(Duration::from_millis(250))));
-    assert_eq!(first.what, What::AcksArrive { next: vec![3, 4, 5], times: 2, sack, echo: true, ace: 0 });
+    assert_eq!(
+        first.what,
+        What::AcksArrive { next: vec![3, 4, 5], times: 2, sack, flags: Flags::ECE, bytes: None }
+    );
     let second = &script.lines[1];
     assert_eq!(second.at, When::After(Duration::from_millis(500)));
     assert_eq!(second.what, What::Nothing { until: Some(Duration::from_millis(2000)) });

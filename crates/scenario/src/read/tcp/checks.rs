@@ -4,7 +4,8 @@ use inprofile_config::Section;
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Duration};
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, DelayTarget, Profile, SlowStart};
+use inprofile_sim::tcp::negotiation::Ability;
+use inprofile_sim::tcp::{Config, Congestion, DelayTarget, Feedback, Profile, SlowStart};
 
 use super::{LARGEST_PACKET, Tcp, complete};
 
@@ -27,15 +28,40 @@ pub(super) fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Confi
     checks.ns2();
     checks.sack();
     checks.sizes();
+    checks.receiver_ecn();
     let good = checks.good;
-    if good && config.congestion == Congestion::Linux(Kind::Prague) && !config.accurate_ecn {
-        section.report().warning(
-            &section.locate("accurate_ecn"),
-            "with a receiver that lacks accurate feedback (RFC 9768) prague is no L4S sender: its packets are ECT(0), and its window Reno's",
-            "remove accurate_ecn, unless this is what is studied",
-        );
+    if good && config.ecn {
+        warn_of_lost_feedback(section, &tcp, &config);
     }
     good.then_some(config)
+}
+
+/// Warns where the ends agree on less than the sender would have, and what it is then.
+fn warn_of_lost_feedback(section: &Section<'_, '_>, tcp: &Tcp, config: &Config) {
+    let name = config.congestion.name();
+    let agreed = config.agreed();
+    let key = if tcp.receiver_ecn.is_some() { "receiver_ecn" } else { "accurate_ecn" };
+    let prague = config.congestion == Congestion::Linux(Kind::Prague);
+    let problem = match agreed {
+        None if config.congestion.is_scalable() => {
+            format!("with a receiver that has no ECN {name}'s packets are not ECT, and its window is Reno's")
+        }
+        None => format!("with a receiver that has no ECN {name}'s packets are not ECT, and none is marked"),
+        Some(Feedback::Counter) => return,
+        Some(_) if prague => "with a receiver that lacks accurate feedback (RFC 9768) prague is no L4S sender: its packets are ECT(0), and its window Reno's".into(),
+        Some(_) if config.accurate_ecn => {
+            format!("with a receiver that lacks accurate feedback (RFC 9768) {name} is told of marks by ECN-Echo")
+        }
+        Some(Feedback::EachMark) if config.receiver_ecn == Ability::Classic || config.receiver_ecn == Ability::Accurate => {
+            format!("{name} takes ECN-Echo for what its own receiver tells (RFC 8257 §3.2), and one of RFC 3168 repeats it: it counts marks that were none")
+        }
+        Some(_) => return,
+    };
+    section.report().warning(
+        &section.locate(key),
+        problem,
+        format!("remove {key}, unless this is what is studied"),
+    );
 }
 
 /// Checks that report what they find.
@@ -215,6 +241,23 @@ impl Checks<'_, '_, '_> {
                 "accurate_ecn",
                 "without ECN nothing is marked, and there is nothing to tell",
                 "write ecn = true, or remove accurate_ecn",
+            );
+        }
+    }
+
+    fn receiver_ecn(&mut self) {
+        if self.tcp.receiver_ecn.is_some() && !self.config.ecn {
+            self.fault(
+                "receiver_ecn",
+                "the sender asks for no ECN, and whatever its receiver can, they agree on none",
+                "write ecn = true, or remove receiver_ecn",
+            );
+        }
+        if self.config.accurate_ecn_option && !self.config.accurate_ecn {
+            self.fault(
+                "accurate_ecn_option",
+                "is part of accurate feedback (RFC 9768), which the sender does not ask for",
+                "write accurate_ecn = true, or remove accurate_ecn_option",
             );
         }
     }

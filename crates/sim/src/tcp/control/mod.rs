@@ -13,6 +13,7 @@ pub mod prague;
 pub mod reno;
 
 use super::{Config, Congestion, Feedback, Profile};
+use inprofile_core::packet::Ecn;
 
 /// What an acknowledgement told the sender, once losses are found.
 #[derive(Clone, Copy, Debug)]
@@ -294,13 +295,27 @@ impl Control {
                 Control::LinuxReno(linux_reno::LinuxReno::default())
             }
             Congestion::Reno | Congestion::NewReno | Congestion::Sack => Control::Reno(reno::Reno),
-            // RFC 9331 §4.2: without accurate feedback a sender is no L4S sender; as in Linux, this one is then Reno's.
-            Congestion::Linux(Kind::Prague) if config.feedback() == Feedback::Echo => {
+            // See [`Control::agreed`].
+            Congestion::Linux(Kind::Prague) if !config.accurate_ecn => {
                 Control::LinuxReno(linux_reno::LinuxReno::default())
             }
             Congestion::Linux(Kind::Prague) => Control::Prague(Box::new(prague::Prague::new(&config.l4s))),
             Congestion::Linux(Kind::Ledbat) => Control::Ledbat(Box::new(ledbat::Ledbat::new(config.ledbat))),
             Congestion::Linux(kind) => kind.control(),
+        }
+    }
+
+    /// What the two ends agree on: how marks are told, and the code point of what is sent. A control that can't do without is Reno's then.
+    pub fn agreed(&mut self, mode: Option<Feedback>, code_point: Ecn) {
+        let lacks = match self {
+            // RFC 9331 §4.2: without accurate feedback a sender is no L4S sender; as in Linux, this one is then Reno's.
+            Control::Prague(_) => mode != Some(Feedback::Counter) || code_point != Ecn::Ect1,
+            // As in Linux.
+            Control::Dctcp(_) => mode.is_none(),
+            _ => false,
+        };
+        if lacks {
+            *self = Control::LinuxReno(linux_reno::LinuxReno::default());
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::tcp::control::{Cause, RateSample, Sample, least};
-use crate::tcp::{Ack, Host, Sack};
+use crate::tcp::{Ack, Flags, Host, Sack};
 
 use super::delivery::Delivery;
 use super::rack::Rack;
@@ -103,24 +103,39 @@ impl<C: Clock> Sender<C> {
         let first = self.board.una() == 0 && ack.next > 0;
         let now = host.now();
         let secs = now.secs();
-        if !ack.delays.is_empty() {
-            self.control.delays(ack.delays, secs);
+        if let Some(more) = ack.more
+            && !more.delays.secs().is_empty()
+        {
+            self.control.delays(more.delays.secs(), secs);
         }
         let prior_in_flight = self.board.in_flight();
         let limited = self.is_limited(ack.next, prior_in_flight);
         let news = self.take_in(ack, now);
-        if first {
-            self.connected();
-        }
+        let syn_marked = first && self.connected(ack.flags);
         if let Some(rtt) = news.rtt {
             self.control.measured(rtt, secs);
         }
-        let marked = match &mut self.marks {
-            Some(tracker) => tracker.marks(ack.ace, news.delivered),
-            None if ack.echo => news.delivered,
-            None => 0,
+        // RFC 9768 §3.2.2, RFC 3168 §6.1.1: a SYN/ACK neither counts nor echoes.
+        let (marked, echo) = match &mut self.marks {
+            _ if ack.flags.has(Flags::SYN) => (u32::from(syn_marked), syn_marked),
+            Some(tracker) => {
+                let (ace, delivered) = (ack.flags.ace(), news.delivered);
+                let marked = match ack.more.and_then(|more| more.bytes.as_ref()) {
+                    Some(option) => {
+                        tracker.marks_with(ace, delivered, option, self.segment, &mut self.reader)
+                    }
+                    // RFC 9768 §3.2.3.2.3: without options, or until one comes, the field alone.
+                    None => {
+                        let marked = tracker.marks(ace, delivered);
+                        self.reader.told_by_field(marked);
+                        marked
+                    }
+                };
+                (marked, marked > 0)
+            }
+            None if self.ecn.is_some() && ack.flags.has(Flags::ECE) => (news.delivered, true),
+            None => (0, false),
         };
-        let echo = if self.marks.is_some() { marked > 0 } else { ack.echo };
         if echo && let Some(undo) = &mut self.undo {
             undo.forbid();
         }
@@ -275,15 +290,6 @@ impl<C: Clock> Sender<C> {
         news
     }
 
-    /// The SYN is acknowledged. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out.
-    fn connected(&mut self) {
-        if self.tally.timeouts > 0 {
-            self.timeout.syn_was_lost();
-        }
-        self.state = State::Open;
-        self.cwnd = f64::from(self.initial_window);
-    }
-
     /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted. A probe that is
     /// out tells of nothing more, as in Linux.
     fn on_echo(&mut self, ack: &Ack<'_>, delivered: u32) {
@@ -330,6 +336,8 @@ mod tests {
             pacing: true,
             ecn: false,
             accurate_ecn: false,
+            receiver_ecn: Default::default(),
+            accurate_ecn_option: false,
         });
         sender.cwnd = 10.0;
         (0..10).for_each(|n| sender.board.sent(n, Exact(0)));

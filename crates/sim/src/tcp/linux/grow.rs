@@ -111,6 +111,8 @@ mod tests {
             pacing: false,
             ecn: false,
             accurate_ecn: false,
+            receiver_ecn: Default::default(),
+            accurate_ecn_option: false,
         });
         let told = Told { delivered: 12, advanced: true, rtt: None };
         sender.cwnd = 20.0;

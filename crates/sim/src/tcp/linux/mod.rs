@@ -6,6 +6,7 @@
 //! was sent again has arrived twice (duplicate SACKs, RFC 2883). Not implemented: timestamps.
 
 mod acknowledgement;
+mod connect;
 mod delivery;
 mod frto;
 mod grow;
@@ -23,6 +24,7 @@ mod undo;
 
 use crate::clock::Clock;
 use crate::tcp::accurate_ecn::Tracker;
+use crate::tcp::byte_option::Reader;
 use crate::tcp::control::{Control, Phase, Start, Window};
 use crate::tcp::rfc::Ecn;
 use crate::tcp::{Config, Feedback, Host, Tally};
@@ -131,6 +133,8 @@ pub struct Sender<C: Clock> {
     segment: u32,
     /// What ends slow start.
     exit: Exit,
+    /// The AccECN Option's counts.
+    reader: Reader,
 }
 
 impl<C: Clock> Sender<C> {
@@ -144,6 +148,7 @@ impl<C: Clock> Sender<C> {
             initial_window: config.initial_window,
             segment: config.segment,
             prr: config.prr,
+            reader: Reader::default(),
             state: State::Open,
             recovery_point: 0,
             board: Scoreboard::new(),
@@ -156,8 +161,8 @@ impl<C: Clock> Sender<C> {
             delivery: control.wants_rate().then(|| Box::new(Delivery::new())),
             control,
             exit: Exit::new(config),
-            ecn: config.ecn.then(|| Ecn::new(config)),
-            marks: (config.feedback() == Feedback::Counter).then(Tracker::default),
+            ecn: Ecn::new(config),
+            marks: (config.speaks() == Some(Feedback::Counter)).then(Tracker::default),
             timeout: Timeout::new(config.min_rto),
             pending: Pending::Retransmission,
             next_sample: 0,

@@ -4,7 +4,7 @@
 
 use crate::clock::Clock;
 use crate::tcp::control::least;
-use crate::tcp::{Ack, Host};
+use crate::tcp::{Ack, Flags, Host};
 
 use super::acknowledgement::{Surroundings, Told};
 use super::{Sender, State};
@@ -18,9 +18,12 @@ impl<C: Clock> Sender<C> {
             return;
         }
         let segments = ack.next - self.board.una();
-        let plain = !ack.echo && ack.sack.blocks().is_empty() && ack.delays.is_empty();
-        let marks = |m: &super::Tracker| m.is_told(ack.ace, segments);
-        if self.ordinary && segments > 0 && plain && self.marks.as_ref().is_none_or(marks) {
+        let plain = ack.sack.blocks().is_empty() && ack.more.is_none();
+        let unmarked = || match &self.marks {
+            None => ack.flags == Flags::NONE,
+            Some(marks) => marks.is_told(ack.flags, segments),
+        };
+        if self.ordinary && segments > 0 && plain && unmarked() {
             self.on_ordinary_ack(ack.next, host);
         } else {
             self.on_any_ack(&ack, host);
@@ -165,6 +168,8 @@ mod tests {
                 slow_start: if self.kind.is_none() { SlowStart::HyStart } else { SlowStart::Standard },
                 ecn: self.ecn,
                 accurate_ecn: self.ecn && self.kind == Some(Kind::Prague),
+                receiver_ecn: Default::default(),
+                accurate_ecn_option: false,
             }
         }
 
@@ -175,7 +180,7 @@ mod tests {
             let mut receiver = Receiver::new(&config);
             let mut ports = Ports { now: Exact(0), timers: [None; 3], sent: Vec::new() };
             let (mut data, mut acks) =
-                (Vec::<(u64, u32, bool)>::new(), Vec::<(u64, u32, Sack, bool, u8)>::new());
+                (Vec::<(u64, u32, Ecn, u8)>::new(), Vec::<(u64, u32, Sack, Flags)>::new());
             let (mut free_at, mut launched, mut ordinary, mut rows) = (0, 0, 0, Vec::new());
             sender.start(&mut ports);
             loop {
@@ -187,13 +192,11 @@ mod tests {
                     }
                     free_at = ports.now.0.max(free_at) + self.gap_us * 1_000_000;
                     let late = if hits(self.delay) { 3 * MS } else { 0 };
-                    data.push((
-                        free_at + 10 * MS + late,
-                        segment,
-                        hits(self.mark) && bits.ip != Ecn::NotCapable,
-                    ));
+                    let marked = hits(self.mark) && bits.ip != Ecn::NotCapable;
+                    let ip = if marked { Ecn::Experienced } else { bits.ip };
+                    data.push((free_at + 10 * MS + late, segment, ip, bits.flags.bits()));
                 }
-                data.sort_unstable();
+                data.sort_by_key(|d| d.0);
                 let arrives = data.first().map_or(u64::MAX, |d| d.0);
                 let told = acks.first().map_or(u64::MAX, |a| a.0);
                 let timer = |which: TimerKind| ports.timers[which as usize].map_or(u64::MAX, |at| at.0);
@@ -204,26 +207,21 @@ mod tests {
                 }
                 ports.now = Exact(next);
                 if arrives == next {
-                    let (_, segment, ce) = data.remove(0);
+                    let (_, segment, ip, flags) = data.remove(0);
                     if config.ecn {
-                        receiver.on_ecn_bits(segment, ce, false);
+                        receiver.on_ecn_bits(segment, ip, Flags::from_bits(flags));
                     }
                     receiver.on_segment(segment, || false);
                     let sack = if receiver.selects() { receiver.sack() } else { Sack::NONE };
-                    acks.push((
-                        next + 10 * MS,
-                        receiver.rcv_nxt(),
-                        sack,
-                        receiver.ecn_echo(),
-                        receiver.ace(),
-                    ));
+                    let flags = if config.ecn { receiver.flags() } else { Flags::NONE };
+                    acks.push((next + 10 * MS, receiver.rcv_nxt(), sack, flags));
                     continue;
                 }
                 if told == next {
-                    let (_, next, sack, echo, ace) = acks.remove(0);
+                    let (_, next, sack, flags) = acks.remove(0);
                     sender.ordinary &= !long;
                     ordinary += u32::from(sender.ordinary);
-                    sender.on_ack(Ack { next, sack: &sack, echo, ace, delays: &[] }, &mut ports);
+                    sender.on_ack(Ack { next, sack: &sack, flags, more: None }, &mut ports);
                 } else if send == next {
                     ports.timers[TimerKind::Send as usize] = None;
                     sender.on_jitter_end(&mut ports);

@@ -132,7 +132,8 @@ impl<C: Clock> Sender<C> {
             self.send_first(host.now());
         }
         let again = segment < self.board.max();
-        let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, again));
+        let bits =
+            self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, again, self.tally.timeouts));
         host.send(segment, bits);
         self.board.sent(segment, host.now());
         if let Some(delivery) = &mut self.delivery {
@@ -220,6 +221,8 @@ mod tests {
             pacing: true,
             ecn: true,
             accurate_ecn: true,
+            receiver_ecn: Default::default(),
+            accurate_ecn_option: false,
         });
         (sender.cwnd, sender.ssthresh) = (40.0, 40.0);
         sender.timeout.sample(0.05);

@@ -2,7 +2,7 @@ use inprofile_core::units::Duration;
 
 use super::*;
 use crate::ns2::clock::Seconds;
-use crate::tcp::{Profile, Sack, SlowStart};
+use crate::tcp::{Flags, Profile, Sack, SlowStart};
 
 /// Records what is sent, at one moment.
 #[derive(Default)]
@@ -52,11 +52,13 @@ fn config(congestion: Congestion) -> Config {
         pacing: false,
         ecn: false,
         accurate_ecn: false,
+        receiver_ecn: Default::default(),
+        accurate_ecn_option: false,
     }
 }
 
 fn acknowledge(sender: &mut Sender<Seconds>, next: u32, wire: &mut Wire) {
-    sender.on_ack(Ack { next, sack: &Sack::default(), echo: false, ace: 0, delays: &[] }, wire);
+    sender.on_ack(Ack { next, sack: &Sack::default(), flags: Flags::NONE, more: None }, wire);
 }
 
 /// ns-2's `slowdown` halves the window whatever it was. A timeout before the first data is acknowledged makes it 1, and at

@@ -16,7 +16,7 @@ use std::hint::black_box;
 
 use crate::clock::Clock;
 use crate::tcp::control::{Cause, Control, Window};
-use crate::tcp::{Ack, Config, EcnBits, Host, SlowStart, Tally, TimerKind, rto::Rto};
+use crate::tcp::{Ack, Config, EcnBits, Flags, Host, SlowStart, Tally, TimerKind, rto::Rto};
 pub(in crate::tcp) use ecn::Ecn;
 use hystart::FirstSlowStart;
 pub(in crate::tcp) use hystart::HyStartPlusPlus;
@@ -82,7 +82,7 @@ impl<C: Clock> Sender<C> {
             first_slow_start: (config.slow_start == SlowStart::HyStartPlusPlus)
                 .then(|| Box::new(FirstSlowStart::new())),
             control: Control::new(config),
-            ecn: config.ecn.then(|| Ecn::new(config)),
+            ecn: Ecn::new(config),
             recovery_point: 0,
             snd_una: 0,
             snd_nxt: 0,
@@ -132,13 +132,13 @@ impl<C: Clock> Sender<C> {
             _ => next == self.snd_una && self.snd_una < self.snd_max,
         };
         if next > self.snd_una {
-            self.on_new_ack(next, ack.echo, in_flight, host);
+            self.on_new_ack(next, ack.flags, in_flight, host);
         }
         if duplicate {
             self.on_dup_ack(host);
         }
         if self.ecn.is_some() {
-            self.on_ecn_echo(next, ack.echo, f64::from(in_window), host);
+            self.on_ecn_echo(next, ack.flags, f64::from(in_window), host);
         }
         self.send_window(false, host);
     }
@@ -200,7 +200,7 @@ impl<C: Clock> Sender<C> {
 
     /// New data is acknowledged, all before `ack`. `in_flight`: segments in flight when the acknowledgement arrived.
     #[inline(always)]
-    fn on_new_ack<H: Host<Clock = C>>(&mut self, ack: u32, echo: bool, in_flight: u32, host: &mut H) {
+    fn on_new_ack<H: Host<Clock = C>>(&mut self, ack: u32, flags: Flags, in_flight: u32, host: &mut H) {
         if let Some((segment, at)) = self.timed
             && ack > segment
         {
@@ -208,12 +208,12 @@ impl<C: Clock> Sender<C> {
             self.sample_rtt(C::secs_of(host.now().since(at)));
         }
         if self.snd_una == 0 {
-            self.on_syn_ack();
+            self.on_syn_ack(flags);
         } else if self.in_recovery {
             if self.stays_in_recovery(ack, host) {
                 return;
             }
-        } else if !echo {
+        } else if !flags.has(Flags::ECE) || self.ecn.is_none() {
             // RFC 3168 §6.1.2: an acknowledgement with ECN-Echo does not increase the window.
             self.grow_window(ack, in_flight, host);
         }
@@ -241,7 +241,12 @@ impl<C: Clock> Sender<C> {
 
     /// The SYN is acknowledged.
     #[cold]
-    fn on_syn_ack(&mut self) {
+    fn on_syn_ack(&mut self, flags: Flags) {
+        if let Some(ecn) = &mut self.ecn
+            && ecn.agree(flags, self.tally.timeouts).mode.is_none()
+        {
+            self.ecn = None;
+        }
         // RFC 6298 §5.7: it had timed out. RFC 6928 §2: the initial window.
         if self.una_timed_out {
             self.rto.syn_was_lost();
@@ -413,7 +418,10 @@ impl<C: Clock> Sender<C> {
     #[inline(always)]
     fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
         let retransmission = segment < self.snd_max;
-        let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, retransmission));
+        let bits = self
+            .ecn
+            .as_mut()
+            .map_or(EcnBits::default(), |e| e.bits(segment, retransmission, self.tally.timeouts));
         host.send(segment, bits);
         if retransmission {
             self.sent_again(segment);

@@ -10,7 +10,7 @@ use crate::clock::{Clock, Exact};
 use crate::tcp::control::{Cause, Control, Kind, Law, Window};
 use crate::tcp::linux::Sender;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Profile, SlowStart, TimerKind};
+use crate::tcp::{Ack, Config, Congestion, EcnBits, Flags, Host, Profile, SlowStart, TimerKind};
 
 /// What the sender has asked for.
 pub(super) struct Ports {
@@ -87,6 +87,8 @@ impl Path {
             pacing: true,
             ecn: false,
             accurate_ecn: false,
+            receiver_ecn: Default::default(),
+            accurate_ecn_option: false,
         };
         let mut path = Path {
             ports: Ports { now: Exact(0), timers: [None; 3], sent: Vec::new() },
@@ -197,7 +199,7 @@ impl Path {
             self.delivered += 1;
             self.receiver.on_segment(segment, || false);
             let (next, sack) = (self.receiver.rcv_nxt(), self.receiver.sack());
-            self.sender.on_ack(Ack { next, sack: &sack, echo: false, ace: 0, delays: &[] }, &mut self.ports);
+            self.sender.on_ack(Ack { next, sack: &sack, flags: Flags::NONE, more: None }, &mut self.ports);
         } else {
             let which = if at == rto { TimerKind::Retransmit } else { TimerKind::Send };
             self.ports.now = self.ports.timers[which as usize].take().expect("it is set");

@@ -1,0 +1,37 @@
+//! The SYN is acknowledged: the initial window, and what the two ends agree on about ECN.
+
+use inprofile_core::packet::Ecn as CodePoint;
+
+use crate::clock::Clock;
+use crate::tcp::{Feedback, Flags};
+
+use super::pacing::Pacer;
+use super::{FRACTION, Sender, State};
+
+impl<C: Clock> Sender<C> {
+    /// The SYN is acknowledged, by a SYN/ACK with these flags. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out. True:
+    /// the SYN was marked (RFC 9768 §3.2.2.2: the congestion control answers, and the counter stays).
+    #[cold]
+    pub(super) fn connected(&mut self, answer: Flags) -> bool {
+        if self.tally.timeouts > 0 {
+            self.timeout.syn_was_lost();
+        }
+        self.state = State::Open;
+        self.cwnd = f64::from(self.initial_window);
+        let Some(ecn) = &mut self.ecn else { return false };
+        let agreed = ecn.agree(answer, self.tally.timeouts);
+        self.control.agreed(agreed.mode, ecn.code_point());
+        // What follows from the control: see [`Sender::new`].
+        self.room = if self.control.rounds_up() { FRACTION } else { 1.0 };
+        if self.pacer.is_some() {
+            self.pacer = Some(Pacer::new(self.segment, self.control.train()));
+        }
+        if agreed.mode != Some(Feedback::Counter) {
+            self.marks = None;
+        }
+        if agreed.mode.is_none() {
+            self.ecn = None;
+        }
+        agreed.arrived == Some(CodePoint::Experienced)
+    }
+}
