@@ -55,8 +55,7 @@ fn captured(tcp: &str) -> Vec<u8> {
     let out = Shared::default();
     let stop = Arc::new(AtomicBool::new(false));
     capture::run(scenario.network(1, false), &request, &stop, out.clone()).expect("it runs");
-    let bytes = out.0.lock().expect("written").clone();
-    bytes
+    std::mem::take(&mut *out.0.lock().expect("written"))
 }
 
 /// A packet's TCP header: whether it comes from the client, its flags from AE to FIN, its code point, its options.
