@@ -92,36 +92,36 @@ Each round, in thousands of packets a CPU second:
 
 {raw}
 
-ns-3 is given what makes it fast for this traffic: few hosts (connections and interfaces are searched one by
-one), static routes alone and no IPv6. That takes 231 thousand instructions a packet (valgrind, 10 flows,
-Debian's library) where ten hosts with the usual list of routing protocols took 311 thousand. What is left is
-spread thin: 15 events a packet, a fifth of the instructions in malloc and free, 4 % asking whether to log, no
-other function above 2 % by itself. The kind of event list and the size of the send buffer change the time by
-less than it varies. With 32 KiB of instruction cache 42 of 1,000 instructions miss it, in ns-2 7.
+ns-3 is configured to be fast for this traffic: few hosts (it searches connections and interfaces
+linearly), only static routes and no IPv6. That takes 231 thousand instructions a packet (valgrind, 10 flows,
+Debian's library) where ten hosts with the usual list of routing protocols took 311 thousand. The rest is
+spread thinly: 15 events a packet, a fifth of the instructions in malloc and free, 4 % in checks whether to
+log, no other function above 2 %. The type of event list and the size of the send buffer change the time by
+less than its variation. With 32 KiB of instruction cache 42 of 1,000 instructions miss it, in ns-2 7.
 
 Is that a fair ns-3? Elsewhere Debian's library did 27 to 30 thousand packets a CPU second with ten hosts a
 side. Here, in 25 interleaved rounds of 10 flows on a busy machine (November 2026), the best and the median
 round were, in thousands: ns-2 789 and 546, its best as elsewhere; ns-3 with ten hosts and the usual list of
-routing protocols 12.2 and 8.7; as raced 15.4 and 10.7. So the program raced is a quarter faster than that
-scenario's, and load takes the same share of both simulators. No setting comes near the difference:
-every second packet acknowledged, which is other traffic, takes 0.85 of the time a packet, and classic
+routing protocols 12.2 and 8.7; as raced 15.4 and 10.7. So the program compared here is a quarter faster than
+that scenario's, and load slows both simulators equally. No setting explains the difference:
+every second packet acknowledged, which changes the traffic, takes 0.85 of the time a packet, and classic
 recovery in place of PRR changes it by no more than it varies. It is not the instructions either: PyPI's wheel
-executes 0.84 of those of Debian's library and is no faster. What remains, and was not shown, is how a
-machine's caches serve code of that size: another machine may have ns-3 at twice the speed.
+executes 0.84 of those of Debian's library and is no faster. What remains, and was not tested, is how well a
+machine's caches hold code of that size: on another machine ns-3 may be twice as fast.
 {beside_30k(result)}
 
-Why these laws: with the RFCs' Reno against ns-2's, and ns-3's own halving of what is under way without the
-segments selected or lost, losses differ by up to a quarter, by the laws of TCP and not by the networks. Ours
-does without limited transmit beside ns-3, which does none in this traffic. One seed's loss has a standard
+Why these variants: with the RFCs' Reno against ns-2's, or with ns-3's own halving of the flight without the
+segments SACKed or lost, losses differ by up to a quarter, because of TCP and not because of the networks.
+Against ns-3 ours has no limited transmit, as ns-3 does none in this traffic. One seed's loss has a standard
 deviation of 0.5 % of itself at 10 flows (100 s), 0.9 % at 100 (20 s) and 2.6 % at 1,000 (5 s).
 
 ## Configurations
 
-The same dumbbell with what users put on it, each run right after our plain link's with the same seed: one
-drop-tail queue of 8 packets a flow, the RFCs' Reno, nothing sampled. The schedulers have two classes of half
-the flows, a monitor samples the bottleneck's queue or one flow every 10 ms, and the ns-2 profile has ns-2's
-clock, order of events and TCP. Thousands of packets through the bottleneck per CPU second; `plain` against
-itself shows how far apart two equal runs are. What keeps paced senders below their targets:
+The same dumbbell with features that users add, each run right after the plain link's with the same seed.
+Plain: one drop-tail queue of 8 packets a flow, the RFCs' Reno, nothing sampled. The schedulers have two
+classes of half the flows, a monitor samples the bottleneck's queue or one flow every 10 ms, and the ns-2
+profile has ns-2's clock, order of events and TCP. Thousands of packets through the bottleneck per CPU second;
+`plain` against itself shows how much equal runs differ. What keeps paced senders below their targets:
 [decision 0132](decisions/0132-what-paced-senders-cost.md).
 
 {beside_plain}
@@ -182,7 +182,7 @@ def beside_30k(result: Result) -> str:
     for row in result["race"]:
         if (row["peer"], row["flows"]) == ("ns-3", 10) and "ours" in row:
             return (
-                "Were it 30 thousand packets a second here, ours would be "
+                "With 30 thousand packets a second here, ours would be "
                 f"{row['ours'] / 30e3:,.0f} times as fast at 10 flows."
             )
     return ""

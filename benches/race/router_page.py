@@ -120,11 +120,12 @@ the other is the router's (receive packet steering puts the work for each interf
 both contestants alike). One TCP connection, CUBIC; what counts is the payload that the receiver reads. The
 kernel shapes with `tbf`, whose burst is 5 kB or 4 ms of the rate, whichever is more: with less it loses rate
 whenever its timer comes late. Both count a frame as 14 B more than its IP packet and hold 200 packets.
-*Unshaped* is marker, RIO and a rate that nothing ever waits for: with sockets as the system sets them up, and
-with a window of 250 kB, which is used up in less than a round trip, so that the cores wait for each other.
-The first is measured four times a round and the other twice, either contestant first by turns. *64 B UDP* is
-a flood of one flow, as fast as one thread can send, through the router, set up in both directions, and
-through the kernel's bridge; what counts is what comes out of the other port, a second in which the box's core
+*Unshaped* is marker, RIO and a rate so high that no packet waits: with sockets as the system sets them up,
+and with a window of 250 kB, which is sent in less than a round trip, so that the cores wait for each other.
+The first is measured four times a round and the other twice, the contestants taking turns to go
+first. *64 B UDP* is a flood of one flow, as fast as one thread can send, through the router,
+set up in both directions, and through the kernel's bridge; what counts is what
+comes out of the other port, a second in which the box's core
 was busy. Delay is that of a small UDP packet every millisecond from one host's call to the other's. The soak
 under a virtual clock sends through the router's own packet loop a fifth more than a link of 10 Mbit/s carries
 in 20 hours; the other one is real packets, unshaped.

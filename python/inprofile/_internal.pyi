@@ -83,7 +83,13 @@ def run(
     """
 
 class NotLive(ValueError):
-    """An experiment that real hosts cannot run; `args[0]` says why, flow by flow. Linux only."""
+    """An experiment that real hosts cannot run; `args[0]` has flow, key, problem, remedy. Linux only."""
+
+def place_of(text: str | bytes, file: str, set: list[tuple[str, str]], key: str) -> tuple[str, bool]:
+    """Where the value under a key is written, `file:line` or `--set KEY=VALUE`, and whether it is.
+
+    If it is not, the place is that of the nearest table around it.
+    """
 
 def live_hindrance() -> str | None:
     """Why this process can't make network namespaces, and what to do; None if it can. Linux only."""

@@ -212,7 +212,7 @@ def _script(scenario: Scenario, seed: int) -> str:
     try:
         script = _internal.ns2_counting_script(scenario._inner, seed)
     except _internal.Inexpressible as error:
-        raise NotInNs2(scenario.file, list(error.args[0])) from None
+        raise NotInNs2(scenario, list(error.args[0])) from None
     # The first line is the title, which is nothing to ns-2.
     return script.partition("\n")[2]
 

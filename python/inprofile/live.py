@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -55,6 +56,17 @@ def run(
     try:
         raw, told = _internal.live(scenario._inner, list(which), trace, tell)
     except _internal.NotLive as error:
-        raise NotLive(*error.args) from None
+        raise NotLive(_refused(scenario, error.args[0])) from None
     provenance = replace(scenario.provenance(which), live=tuple(json.loads(told)))
     return Result.from_engine(raw, provenance)
+
+
+def _refused(scenario: Scenario, refusals: list[tuple[str, str, str, str]]) -> str:
+    """Every reason once, with the place of its key: flows of a group have the same."""
+    texts: dict[str, None] = {}
+    for flow, key, problem, remedy in refusals:
+        group = re.sub(r"\.\d+$", "", flow)
+        own = f"flows.{group}"
+        where = scenario.place_of(*((f"{own}.tcp.{key}", f"tcp.{key}") if key else (own,)))
+        texts[f"{where}: error: {own}{f'.tcp.{key}' if key else ''}: {problem}\n  {remedy}"] = None
+    return "\n".join(texts)

@@ -111,6 +111,18 @@ class Scenario:
         own = {**digests(self._inner.own), **dict.fromkeys(self._inner.added, engine_digest())}
         return json.dumps({**json.loads(text), "own": own}, **_CANONICAL)
 
+    def place_of(self, *keys: str) -> str:
+        """Where the first of these keys that is written stands, `file:line` or `--set KEY=VALUE`.
+
+        Of keys that are not written, the place of the first one's table.
+
+        >>> from inprofile import STARTER
+        >>> parse(STARTER, "mine.toml").place_of("flows.assured.tcp.congestion", "tcp.congestion")
+        'mine.toml:16'
+        """
+        found = [_internal.place_of(self._text, self.file, list(self._overrides), key) for key in keys]
+        return next((place for place, written in found if written), found[0][0])
+
     def set(self, key: str, value: object) -> Scenario:
         """Another one with `key` (`links.bottleneck.queue.limit`) at `value` (`"50 packets"`).
 

@@ -30,13 +30,13 @@ def _control(name: str, summary: str, source: str, profile: str | None = None) -
 
 _CONTROLS = (
     _control("reno", "Fast retransmit and fast recovery; half the window after a loss.", "RFC 5681"),
-    _control("newreno", "Recovery lasts until all outstanding at its start is acknowledged.", "RFC 6582"),
-    _control("sack", "Recovery by selective acknowledgements, growth as Reno's.", "RFC 2018, RFC 6675"),
+    _control("newreno", "Recovery lasts until all data sent before it is acknowledged.", "RFC 6582"),
+    _control("sack", "Recovery by selective acknowledgements, growth as in Reno.", "RFC 2018, RFC 6675"),
     _control("cubic", "The window is a cubic function of the time since the last loss.", "RFC 9438"),
-    _control("dctcp", "The window goes down by half the share of marked packets.", "RFC 8257", "linux"),
+    _control("dctcp", "The window is reduced by half the fraction of marked packets.", "RFC 8257", "linux"),
     _control(
         "prague",
-        "DCTCP for the Internet: L4S traffic, ECT(1), paced, independent of short round trips.",
+        "DCTCP for the Internet: L4S traffic, ECT(1), paced, RTT-independent on short paths.",
         "draft-briscoe-iccrg-prague-congestion-control, RFC 9331",
         "linux",
     ),
@@ -58,7 +58,7 @@ _LAWS = (
     ),
     Law(
         "prr",
-        "The window goes down in proportion to what arrives during recovery.",
+        "During recovery the window is reduced in proportion to delivered data.",
         "RFC 9937, RFC 6937",
         'profile = "linux"; by either RFC: prr = "rfc9937", "rfc6937"',
     ),
@@ -70,7 +70,7 @@ _LAWS = (
     ),
     Law(
         "hystart++",
-        "Slow start ends as round trips grow, and goes on where they grew by chance.",
+        "Slow start ends when round-trip times grow, and resumes if they shrink again.",
         "RFC 9406",
         'slow_start = "hystart++"',
     ),
@@ -83,7 +83,7 @@ _LAWS = (
     Law("ecn", "Packets are marked instead of dropped, and marks are echoed.", "RFC 3168", "ecn = true"),
     Law(
         "accurate_ecn",
-        "Each acknowledgement tells how many packets were marked.",
+        "Each acknowledgement reports how many packets were marked.",
         "RFC 9768",
         'profile = "linux", ecn = true, accurate_ecn = true',
     ),

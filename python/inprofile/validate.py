@@ -53,10 +53,20 @@ _FLAGS = re.compile(rb" [-A-Za-z]{7} ")
 class NotInNs2(ValueError):
     """An experiment that ns-2 has no words for."""
 
-    def __init__(self, file: str, missing: list[str]) -> None:
-        """`missing` has a text for each thing."""
+    def __init__(self, scenario: Scenario, missing: list[str]) -> None:
+        """`missing` has a text for each thing, which begins with its key."""
         self.missing = missing
-        super().__init__(f"{file}: ns-2 cannot express\n" + "\n".join(f"  {what}" for what in missing))
+        lines = (f"  {_placed(scenario, what)}" for what in missing)
+        super().__init__(f"{scenario.file}: ns-2 cannot express\n" + "\n".join(lines))
+
+
+def _placed(scenario: Scenario, what: str) -> str:
+    """A text with the place of the key that it begins with; what a flow's `tcp` lacks may be in `[tcp]`."""
+    key = what.partition(":")[0]
+    if " " in key:
+        return what
+    of_tcp = re.fullmatch(r"flows\.[^.]+\.(tcp\..+)", key)
+    return f"{scenario.place_of(key, *(of_tcp.groups() if of_tcp else ()))}: {what}"
 
 
 class Ns2Missing(RuntimeError):
@@ -220,7 +230,7 @@ def ns2_script(scenario: Scenario, seed: int = 1) -> str:
     try:
         return _internal.ns2_script(scenario._inner, seed)
     except _internal.Inexpressible as error:
-        raise NotInNs2(scenario.file, list(error.args[0])) from None
+        raise NotInNs2(scenario, list(error.args[0])) from None
 
 
 def compare(ours: Iterable[bytes], theirs: Iterable[bytes]) -> Comparison:

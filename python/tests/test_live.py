@@ -98,6 +98,28 @@ def test_what_the_kernel_is_not(file: Path) -> None:
     assert 'header = "40 B" or "52 B"' in refused.stderr
 
 
+def test_a_control_that_the_kernel_lacks_is_named_once_with_its_line(file: Path) -> None:
+    text = file.read_text("utf-8")
+    line = text[: text.index("[tcp]")].count("\n") + 1
+    for more, problem, remedy in (
+        ('profile = "linux"\ncongestion = "ledbat"', "no LEDBAT", 'write congestion = "cubic" or "sack"'),
+        (
+            'profile = "linux"\ncongestion = "cubic"\nslow_start = "hystart++"',
+            "no HyStart++",
+            "remove slow_start",
+        ),
+    ):
+        rest = text[text.index("[tcp]") :].partition("\n\n")[2]
+        file.write_text(f"{text[: text.index('[tcp]')]}[tcp]\n{more}\n\n{rest}", "utf-8")
+        with pytest.raises(NotLive) as caught:
+            inprofile.load(file).live(seeds=1)
+        said = str(caught.value)
+        assert said.count("error: ") == 1
+        assert said.startswith(f"{file}:{line + more.count(chr(10)) + 1}: error: flows.")
+        assert problem in said
+        assert remedy in said
+
+
 def test_the_command_prints_one_object(file: Path) -> None:
     ran = subprocess.run(
         command("live", str(file), *short(), "--json"), capture_output=True, text=True, check=True

@@ -135,6 +135,22 @@ def test_what_ns2_lacks_is_all_named(small: Path, capsys: pytest.CaptureFixture[
     assert "flows.tcp.tcp.profile" in out.err
 
 
+def test_what_ns2_lacks_has_its_line_and_a_remedy(small: Path) -> None:
+    text = SMALL.replace(
+        'profile = "ns2"\n\n[[links]]', 'profile = "linux"\ncongestion = "prague"\n\n[[links]]'
+    )
+    small.write_text(
+        text.replace('aqm = "drop_tail"', 'aqm = "codel"').replace(', limit_rule = "waiting"', "")
+    )
+    scenario = load(small)
+    with pytest.raises(NotInNs2) as caught:
+        ns2_script(scenario)
+    lines = small.read_text().splitlines()
+    control, aqm = (1 + next(n for n, x in enumerate(lines) if word in x) for word in ("prague", "codel"))
+    assert f"{small}:{control}: flows.tcp.tcp.congestion: prague; write profile" in str(caught.value)
+    assert f"{small}:{aqm}: links.bottleneck.queue.aqm: codel; ns-2 has drop_tail" in str(caught.value)
+
+
 def test_without_ns2_it_says_how_to_get_it(
     small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

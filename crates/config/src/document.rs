@@ -5,7 +5,7 @@ use toml::de::DeTable;
 use crate::overrides;
 use crate::problem::{Problem, Severity};
 use crate::quantity::clip;
-use crate::tree::{self, Origin, Table};
+use crate::tree::{self, Item, Node, Origin, Table};
 
 /// A text, its overrides, and the tree of both.
 #[derive(Clone, Debug)]
@@ -170,6 +170,36 @@ impl Document {
         }
     }
 
+    /// Where the value under a key is written, as `file:line` or `--set KEY=VALUE`, and whether it is written at all; if
+    /// not, the nearest table around it. Keys are those of `--set`: tables in lists go by name or number.
+    #[must_use]
+    pub fn place_of(&self, key: &str) -> (String, bool) {
+        let (mut table, mut list, mut at) = (Some(&self.root), None::<&[Node]>, None);
+        let mut written = true;
+        for part in key.split('.') {
+            let found = match (table, list) {
+                (Some(inner), _) => inner.get(part),
+                (None, Some(nodes)) => overrides::named(nodes, part).map(|index| &nodes[index]),
+                (None, None) => None,
+            };
+            let Some(node) = found else {
+                written = false;
+                break;
+            };
+            at = Some(node.origin);
+            (table, list) = match &node.item {
+                Item::Table(inner) => (Some(inner), None),
+                Item::List(nodes) => (None, Some(nodes.as_slice())),
+                _ => (None, None),
+            };
+        }
+        let place = at.map(|origin: Origin| match self.given.get((origin.source as usize).wrapping_sub(1)) {
+            Some(given) => format!("--set {given}"),
+            None => format!("{}:{}", self.file, self.line_column(origin.start as usize).0),
+        });
+        (place.unwrap_or_else(|| self.file.clone()), written)
+    }
+
     /// Puts every override in its place.
     fn apply(&mut self, set: &[(String, String)]) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
@@ -256,7 +286,22 @@ fn syntax_remedy(message: &str, line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Item;
+
+    #[test]
+    fn a_key_has_a_place_by_the_names_of_tables() {
+        let text = "title = \"x\"\n[tcp]\nwindow = 3\n\n[[links]]\nname = \"a\"\n\n[[links]]\nname = \"b\"\n[links.queue]\naqm = \"red\"\n";
+        let set = [("links.a.queue".to_owned(), "{ aqm = \"pie\" }".to_owned())];
+        let document = Document::parse(text, "f.toml", &set).unwrap();
+        for (key, place, written) in [
+            ("tcp.window", "f.toml:3", true),
+            ("links.b.queue.aqm", "f.toml:11", true),
+            ("links.a.queue.aqm", "--set links.a.queue={ aqm = \"pie\" }", true),
+            ("tcp.profile", "f.toml:2", false),
+            ("flows.x", "f.toml", false),
+        ] {
+            assert_eq!(document.place_of(key), (place.to_owned(), written), "{key}");
+        }
+    }
 
     fn at(text: &str, path: &[&str]) -> (Option<u32>, Option<u32>, Option<String>) {
         let document = Document::parse(text, "f.toml", &[]).unwrap();

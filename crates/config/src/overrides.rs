@@ -64,14 +64,18 @@ fn place(table: &mut Table, parts: &[&str], value: Node) -> Result<(), Wrong> {
     }
 }
 
+/// The element of a list with this name, or else with this number.
+pub(crate) fn named(list: &[Node], which: &str) -> Option<usize> {
+    let by_name = list.iter().position(|n| matches!(&n.item, Item::Table(t) if t.own_name() == Some(which)));
+    by_name.or_else(|| which.parse().ok().filter(|i: &usize| *i < list.len()))
+}
+
 /// Finds the element of `list` that the first of `parts` names, and continues there with the others.
 fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Result<(), Wrong> {
     let [which, rest @ ..] = parts else {
         return Err(Wrong::new("the key names a list", EXAMPLE));
     };
-    let by_name = list.iter().position(|n| matches!(&n.item, Item::Table(t) if t.own_name() == Some(*which)));
-    let found = by_name.or_else(|| which.parse().ok().filter(|i: &usize| *i < list.len()));
-    let Some(index) = found else {
+    let Some(index) = named(list, which) else {
         let names: Vec<&str> = list
             .iter()
             .filter_map(|n| if let Item::Table(t) = &n.item { t.own_name() } else { None })

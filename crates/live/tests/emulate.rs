@@ -170,7 +170,7 @@ fn what_cannot_run_is_refused_by_name() {
     assert_eq!(all.len(), 4);
     assert_eq!(
         all[0].to_string(),
-        "flow tcp.0: headers of 60 B: the kernel's are 40 B, or 52 B with timestamps\n  header = \"40 B\" or \"52 B\""
+        "flow tcp.0: headers of 60 B: the kernel's are 40 B, or 52 B with timestamps\n  write header = \"40 B\" or \"52 B\""
     );
 }
 
@@ -181,7 +181,7 @@ fn a_reason_is_given_once() {
         |set: &[(&str, &str)]| emulate::Plan::of(&scenario(set).network(1, false)).expect_err("refused");
     let all = refused(&[("tcp.header", "\"60 B\"")]);
     let why =
-        "headers of 60 B: the kernel's are 40 B, or 52 B with timestamps\n  header = \"40 B\" or \"52 B\"";
+        "headers of 60 B: the kernel's are 40 B, or 52 B with timestamps\n  write header = \"40 B\" or \"52 B\"";
     assert_eq!(Error::Refused(all[..1].to_vec()).to_string(), format!("flow tcp.0: {why}"));
     assert_eq!(Error::Refused(all).to_string(), format!("flows tcp.0, tcp.1, tcp.2 and 1 more: {why}"));
 }

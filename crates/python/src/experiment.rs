@@ -1,6 +1,6 @@
 //! An experiment as Python holds it: checked, or refused with every problem.
 
-use inprofile_config::Problem;
+use inprofile_config::{Document, Problem};
 use inprofile_scenario as scenario;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -103,6 +103,23 @@ impl Scenario {
     fn canonical(&self) -> String {
         self.inner.canonical()
     }
+}
+
+/// Where the value under a key of an experiment is written, and whether it is: see `Document::place_of`.
+#[pyfunction]
+pub fn place_of(
+    text: &Bound<'_, PyAny>,
+    file: &str,
+    set: Vec<(String, String)>,
+    key: &str,
+) -> PyResult<(String, bool)> {
+    let read = if let Ok(bytes) = text.cast::<PyBytes>() {
+        Document::parse_bytes(bytes.as_bytes(), file, &set)
+    } else {
+        Document::parse(&text.extract::<String>()?, file, &set)
+    };
+    read.map(|document| document.place_of(key))
+        .map_err(|problems| ScenarioError::new_err((written(&problems), json(&problems))))
 }
 
 fn written(problems: &[Problem]) -> String {

@@ -67,7 +67,7 @@ fn schema(py: Python<'_>, own: Vec<Py<Own>>) -> String {
 #[pymodule]
 mod _internal {
     #[pymodule_export]
-    use super::experiment::{Scenario, ScenarioError};
+    use super::experiment::{Scenario, ScenarioError, place_of};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::live::{NotLive, live, live_hindrance};

@@ -72,7 +72,10 @@ pub fn live(
 /// An error as Python's own.
 fn refusal(error: Error) -> PyErr {
     match error {
-        Error::Refused(_) => NotLive::new_err(error.to_string()),
+        Error::Refused(all) => {
+            let all: Vec<_> = all.into_iter().map(|r| (r.flow, r.key, r.problem, r.remedy)).collect();
+            NotLive::new_err((all,))
+        }
         Error::System(_, ref e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
             PyPermissionError::new_err(error.to_string())
         }

@@ -119,15 +119,15 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
             let off = queue.aqm.values.get("l4s") == Some(&Value::Flag(false));
             let problem = if off {
                 format!(
-                    "{name} sends ECT(1), and {aqm} at {link} has l4s = false: to it ECT(1) is Not-ECT, which it drops"
+                    "{name} sends ECT(1), but {aqm} at {link} has l4s = false: it treats ECT(1) as Not-ECT and drops where it would mark"
                 )
             } else if queue.aqm.values.get("ecn") == Some(&Value::Flag(true)) {
                 format!(
-                    "{name} sends ECT(1), and {aqm} at {link} marks it as it does ECT(0): L4S flows would take far more than their share there"
+                    "{name} sends ECT(1), but {aqm} at {link} marks it like ECT(0): L4S flows would take far more than their share there"
                 )
             } else if slowest == Some(at) {
                 format!(
-                    "{name} sends ECT(1), and {aqm} at {link} doesn't mark: to it this is not L4S traffic"
+                    "{name} sends ECT(1), but {aqm} at {link} does not mark: its packets are dropped as if they were not ECN-capable"
                 )
             } else {
                 continue;

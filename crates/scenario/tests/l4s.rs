@@ -56,19 +56,23 @@ fn ect1_into_a_queue_without_l4s_is_warned_of() {
     assert_eq!(
         warnings(&scenario(codel, "ect1", "2 Mbit/s")),
         [
-            "cbr sends ECT(1), and codel at b marks it as it does ECT(0): L4S flows would take far more than their share there"
+            "cbr sends ECT(1), but codel at b marks it like ECT(0): L4S flows would take far more than their share there"
         ]
     );
     assert_eq!(
         warnings(&scenario(r#"aqm = "drop_tail""#, "ect1", "2 Mbit/s")),
-        ["cbr sends ECT(1), and drop_tail at b doesn't mark: to it this is not L4S traffic"]
+        [
+            "cbr sends ECT(1), but drop_tail at b does not mark: its packets are dropped as if they were not ECN-capable"
+        ]
     );
     // RFC 9331 §5.1.
     let off = r#"aqm = "dualpi2", l4s = false"#;
     let of_off = scenario(off, "ect1", "2 Mbit/s");
     assert_eq!(
         warnings(&of_off),
-        ["cbr sends ECT(1), and dualpi2 at b has l4s = false: to it ECT(1) is Not-ECT, which it drops"]
+        [
+            "cbr sends ECT(1), but dualpi2 at b has l4s = false: it treats ECT(1) as Not-ECT and drops where it would mark"
+        ]
     );
     assert!(of_off.warnings()[0].remedy.contains("l4s = true"), "{}", of_off.warnings()[0].remedy);
     for (queue, ecn) in [(off, "ect0"), (codel, "ect0"), (codel, "not_ect"), (r#"aqm = "pi2""#, "ect1")] {

@@ -155,7 +155,7 @@ fn what_cannot_be_meant_is_named() {
     let drop_tail = r#"aqm = "drop_tail", limit = "100 packets""#;
     let pie = r#"aqm = "pie", limit = "100 packets", ecn = true"#;
     let cases = [
-        (drop_tail, PRAGUE, "one sends ECT(1), and drop_tail at link doesn't mark"),
+        (drop_tail, PRAGUE, "one sends ECT(1), but drop_tail at link does not mark"),
         (pie, PRAGUE, "L4S flows would take far more than their share"),
         (pie, PRAGUE, "congestion = \"cubic\" in the group's tcp"),
         (DUALPI2, r#"congestion = "prague", accurate_ecn = false"#, "no L4S sender: its packets are ECT(0)"),
@@ -199,7 +199,7 @@ fn what_cannot_be_meant_is_named() {
         (
             drop_tail,
             r#"congestion = "dctcp", ect1 = true"#,
-            "one sends ECT(1), and drop_tail at link doesn't mark",
+            "one sends ECT(1), but drop_tail at link does not mark",
         ),
     ];
     for (queue, tcp, said) in cases {

@@ -49,7 +49,7 @@ class UnknownContestantError(LookupError):
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f'did you mean "{near[0]}"? ' if near else ""
         why = f": it {left_out()[name]}" if name in left_out() else ""
-        super().__init__(f'nobody called "{name}" takes part{why}. {hint}Choose from {", ".join(known)}')
+        super().__init__(f'there is no contestant "{name}"{why}. {hint}Choose from {", ".join(known)}')
 
 
 @cache

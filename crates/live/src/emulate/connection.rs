@@ -125,7 +125,9 @@ pub fn has_congestion(name: &str) -> io::Result<()> {
             let has = has.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(", ");
             Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                format!("the kernel has no congestion control `{name}` for us; it has: {has}"),
+                format!(
+                    "the kernel has no congestion control {name}, or does not let this user have it; available: {has}"
+                ),
             ))
         }
         Err(e) => Err(e),

@@ -30,6 +30,8 @@ const LEAST_MTU: u32 = 88;
 pub struct Refusal {
     /// The flow it is about.
     pub flow: String,
+    /// The key of the flow's `tcp` that says so; empty where it is none of them.
+    pub key: &'static str,
     /// What is wrong.
     pub problem: String,
     /// What to write instead.
@@ -116,6 +118,7 @@ impl Plan {
         if plan.connections.len() > MOST {
             refusals.push(Refusal {
                 flow: network.flows[MOST].name.clone(),
+                key: "",
                 problem: format!("{} flows; each takes a namespace and two threads", plan.connections.len()),
                 remedy: format!("at most {MOST} at a time with real hosts"),
             });
@@ -256,6 +259,7 @@ fn in_ms(d: Duration) -> u32 {
 fn refuse_datagrams(flow: &Flow, udp: &udp::Config) -> Option<Refusal> {
     (udp.packet < datagrams::LEAST).then(|| Refusal {
         flow: flow.name.clone(),
+        key: "",
         problem: format!("packets of {} B have no room for the number that tells which are lost", udp.packet),
         remedy: format!("packet = \"{} B\" or more", datagrams::LEAST),
     })
@@ -265,6 +269,7 @@ fn refuse_datagrams(flow: &Flow, udp: &udp::Config) -> Option<Refusal> {
 fn refuse_requests(flow: &Flow) -> Refusal {
     Refusal {
         flow: flow.name.clone(),
+        key: "",
         problem: "web and video ask for one piece of data after another, which real hosts here do not".into(),
         remedy: "traffic = { kind = \"transfer\", … } with sizes and starts of your own".into(),
     }
@@ -272,32 +277,37 @@ fn refuse_requests(flow: &Flow) -> Refusal {
 
 /// What the kernel's TCP can't be.
 fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
-    let no = |problem: String, remedy: &str| {
-        Some(Refusal { flow: flow.name.clone(), problem, remedy: remedy.to_owned() })
+    let no = |key: &'static str, problem: String, remedy: &str| {
+        Some(Refusal { flow: flow.name.clone(), key, problem, remedy: remedy.to_owned() })
     };
     if tcp.congestion.measures_delay() {
-        return no("the kernel has no LEDBAT (RFC 6817)".into(), "congestion = \"cubic\" or \"sack\"");
+        let remedy = "write congestion = \"cubic\" or \"sack\"";
+        return no("congestion", "the kernel has no LEDBAT (RFC 6817)".into(), remedy);
     }
     if tcp.slow_start == SlowStart::HyStartPlusPlus {
-        let remedy = "no slow_start: the kernel's cubic has HyStart, its reno the standard's";
-        return no("the kernel has no HyStart++ (RFC 9406)".into(), remedy);
+        let remedy = "remove slow_start: the kernel's cubic has HyStart, its reno standard slow start";
+        return no("slow_start", "the kernel has no HyStart++ (RFC 9406)".into(), remedy);
     }
     if ![PLAIN, PLAIN + TIMESTAMPS].contains(&tcp.header) {
         return no(
+            "header",
             format!("headers of {} B: the kernel's are 40 B, or 52 B with timestamps", tcp.header),
-            "header = \"40 B\" or \"52 B\"",
+            "write header = \"40 B\" or \"52 B\"",
         );
     }
     let mtu = tcp.segment + tcp.header;
     if !(LEAST_MTU..=65_535).contains(&mtu) {
-        return no(format!("an MTU of {mtu} B"), "segment and header together from 88 to 65535 B");
+        let remedy = "write a segment and a header of 88 to 65535 B together";
+        return no("segment", format!("an MTU of {mtu} B"), remedy);
     }
     let (name, _) = control(tcp.congestion);
     match connection::has_congestion(name) {
         Ok(()) => None,
         Err(e) if e.kind() == io::ErrorKind::Unsupported => {
-            no(e.to_string(), &format!("another `congestion`, or load the module: modprobe tcp_{name}"))
+            let remedy =
+                format!("load it (modprobe tcp_{name}), or write congestion = \"cubic\" or \"sack\"");
+            no("congestion", e.to_string(), &remedy)
         }
-        Err(e) => no(format!("no TCP socket: {e}"), "a kernel with IPv4"),
+        Err(e) => no("", format!("no TCP socket: {e}"), "a kernel with IPv4 is needed"),
     }
 }

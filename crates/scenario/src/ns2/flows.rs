@@ -110,7 +110,15 @@ impl Script {
             ));
         }
         if !matches!(group.sends(), Traffic::Udp(_)) && group.tcp.profile != tcp::Profile::Ns2 {
-            self.lacks(format!("flows.{name}.tcp.profile: rfc; write profile = \"ns2\""));
+            let control = group.tcp.congestion.name();
+            if ["reno", "newreno", "sack"].contains(&control) {
+                let profile = if group.tcp.profile == tcp::Profile::Linux { "linux" } else { "rfc" };
+                self.lacks(format!("flows.{name}.tcp.profile: {profile}; write profile = \"ns2\""));
+            } else {
+                self.lacks(format!(
+                    "flows.{name}.tcp.congestion: {control}; write profile = \"ns2\" and congestion = \"reno\", \"newreno\" or \"sack\""
+                ));
+            }
         }
     }
 

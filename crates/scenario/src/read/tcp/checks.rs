@@ -104,7 +104,13 @@ impl Checks<'_, '_, '_> {
     /// Which profile has the control, and which controls need ECN or do without.
     fn control(&mut self) {
         let config = self.config;
-        if config.profile == Profile::Linux && !config.congestion.uses_sack() {
+        if config.profile == Profile::Linux && self.tcp.sack == Some(false) {
+            self.fault(
+                "sack",
+                "the linux profile recovers by selective acknowledgements",
+                "remove sack, or write profile = \"rfc\"",
+            );
+        } else if config.profile == Profile::Linux && !config.congestion.uses_sack() {
             self.fault(
                 "congestion",
                 "the linux profile recovers by selective acknowledgements",
