@@ -115,7 +115,7 @@ def test_every_discipline_takes_part_or_says_why_not() -> None:
 def test_what_there_is_not_is_refused_with_what_there_is() -> None:
     with pytest.raises(UnknownContestantError, match='did you mean "codel"'):
         plan(aqms=["codle"])
-    with pytest.raises(UnknownContestantError, match="takes part: it is ns-2's WRED"):
+    with pytest.raises(UnknownContestantError, match="it is ns-2's WRED"):
         plan(aqms=["dsred"])
     with pytest.raises(UnknownScenarioError, match='did you mean "medium"'):
         plan(scenarios=["medum"])
