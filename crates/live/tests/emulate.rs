@@ -180,8 +180,7 @@ fn a_reason_is_given_once() {
     let refused =
         |set: &[(&str, &str)]| emulate::Plan::of(&scenario(set).network(1, false)).expect_err("refused");
     let all = refused(&[("tcp.header", "\"60 B\"")]);
-    let why =
-        "headers of 60 B: the kernel's are 40 B, or 52 B with timestamps\n  write header = \"40 B\" or \"52 B\"";
+    let why = "headers of 60 B: the kernel's are 40 B, or 52 B with timestamps\n  write header = \"40 B\" or \"52 B\"";
     assert_eq!(Error::Refused(all[..1].to_vec()).to_string(), format!("flow tcp.0: {why}"));
     assert_eq!(Error::Refused(all).to_string(), format!("flows tcp.0, tcp.1, tcp.2 and 1 more: {why}"));
 }
