@@ -1,6 +1,5 @@
 //! The counters of a run: over the measured window and in total, checked for conservation of packets.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use inprofile_core::packet::Colour;
@@ -9,10 +8,9 @@ use inprofile_core::units::{Duration, Time};
 use inprofile_core::verdict::Cause;
 
 use crate::clock::Clock;
+use crate::drops::Drops;
 use crate::marker::MarkerState;
-use crate::outcome::{
-    DropRow, Dropped, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome, Place,
-};
+use crate::outcome::{Dropped, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
 use crate::tcp::Tally;
 use crate::traffic::Origin;
 use crate::view::QueueView;
@@ -32,7 +30,7 @@ pub struct Accounts {
 #[derive(Debug, Default)]
 struct Counted {
     flows: Vec<FlowCounts>,
-    drops: Drops,
+    drops: LossCounts,
     tallies: Vec<Tally>,
     edges: Vec<MarkerCounts>,
     hosts: Vec<Option<Box<MarkerCounts>>>,
@@ -59,7 +57,7 @@ impl Counted {
             let now = &world.flows[flow as usize].counts;
             self.flows[flow as usize].take_back(&now.since(&then));
         }
-        let mut drops = Drops::of(&world.drops);
+        let mut drops = LossCounts::of(&world.drops);
         for &(_, flow, cause) in world.pending_losses() {
             *drops.row(flow, cause) -= 1;
         }
@@ -119,7 +117,7 @@ impl Accounts {
             _ => {}
         }
         let counted = self.counted;
-        let drops = Drops::of(&world.drops);
+        let drops = LossCounts::of(&world.drops);
 
         let mut in_flight = vec![[0u32; 2]; world.flows.len()];
         for t in world.packets.iter() {
@@ -173,8 +171,7 @@ impl Accounts {
         for (i, m) in world.edges.iter().enumerate() {
             outcome.edges.push(marker_outcome(m, counted.edges[i], now.time()));
         }
-        let row = |((flow, place, cause), packets)| DropRow { flow, place, cause, packets };
-        outcome.drops = world.drops.into_iter().map(row).collect();
+        outcome.drops = world.drops.sorted().collect();
         outcome.verdicts = world.verdicts;
         outcome.signals = world.signals.close()?;
         Ok(outcome)
@@ -183,16 +180,16 @@ impl Accounts {
 
 /// Dropped packets by flow and cause, in the order of flows: most flows have lost none, or for one cause.
 #[derive(Debug, Default)]
-struct Drops(Vec<(u32, Cause, u64)>);
+struct LossCounts(Vec<(u32, Cause, u64)>);
 
-impl Drops {
+impl LossCounts {
     /// Wherever they were dropped.
-    fn of(rows: &BTreeMap<(u32, Place, Cause), [u64; 3]>) -> Drops {
-        let mut drops = Drops(Vec::with_capacity(rows.len()));
-        for (&(flow, _, cause), by_colour) in rows {
-            *drops.row(flow, cause) += by_colour.iter().sum::<u64>();
+    fn of(drops: &Drops) -> LossCounts {
+        let mut counts = LossCounts::default();
+        for row in drops.sorted() {
+            *counts.row(row.flow, row.cause) += row.packets.iter().sum::<u64>();
         }
-        drops
+        counts
     }
 
     /// The rows of a flow.
@@ -213,7 +210,7 @@ impl Drops {
     }
 
     /// What was dropped since `before`.
-    fn since(mut self, before: &Drops) -> Drops {
+    fn since(mut self, before: &LossCounts) -> LossCounts {
         for &(flow, cause, packets) in &before.0 {
             *self.row(flow, cause) -= packets;
         }

@@ -11,6 +11,7 @@ pub mod calendar;
 pub mod capacity;
 pub mod classes;
 pub mod clock;
+pub mod drops;
 pub mod ends;
 pub mod engine;
 pub mod event;

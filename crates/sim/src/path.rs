@@ -344,8 +344,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 }
                 self.pending_losses.push((at, flow, cause));
             }
-            let row = self.drops.entry((flow, place, cause)).or_default();
-            row[t.packet.colour as usize] += 1;
+            self.drops.count(flow, place, cause, t.packet.colour);
         } else {
             self.flows[flow as usize].acks_dropped += 1;
         }

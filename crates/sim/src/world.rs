@@ -9,6 +9,7 @@ use inprofile_core::verdict::{Cause, Notes};
 
 use crate::calendar::{Calendar, Event};
 use crate::clock::Clock;
+use crate::drops::Drops;
 use crate::event::EventKind;
 use crate::figures::Figures;
 use crate::flow::FlowState;
@@ -81,7 +82,7 @@ pub struct World<C: Clock, const TRACE: bool> {
     /// At how many of them those in the past are removed.
     pub(crate) prune_at: usize,
     /// Lost packets by flow, place and cause.
-    pub drops: BTreeMap<(u32, Place, Cause), [u64; 3]>,
+    pub drops: Drops,
     /// The recorded verdicts.
     pub verdicts: Vec<VerdictRow>,
     /// Packets that have arrived at external hosts.
@@ -126,7 +127,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             boundary_counts: Vec::new(),
             pending_losses: Vec::new(),
             prune_at: 0,
-            drops: BTreeMap::new(),
+            drops: Drops::default(),
             verdicts: Vec::new(),
             egress: Vec::new(),
             notes: Notes::default(),

@@ -1,0 +1,86 @@
+//! Lost packets by flow, place and cause.
+//!
+//! Most flows have one such row or none. So a flow's rows are a list of its own, found by its number: a loss costs the same with a
+//! hundred thousand flows as with ten.
+
+use std::iter::successors;
+
+use inprofile_core::packet::Colour;
+use inprofile_core::verdict::Cause;
+
+use crate::outcome::{DropRow, Place};
+
+/// The end of a list.
+const NONE: u32 = u32::MAX;
+
+/// The rows of all flows.
+#[derive(Debug, Default)]
+pub struct Drops {
+    /// The first row of each flow, up to the last that has lost a packet.
+    first: Vec<u32>,
+    /// Each with the next one of its flow.
+    rows: Vec<(DropRow, u32)>,
+}
+
+impl Drops {
+    /// One packet more is lost.
+    #[inline]
+    pub fn count(&mut self, flow: u32, place: Place, cause: Cause, colour: Colour) {
+        let mut at = self.first.get(flow as usize).copied().unwrap_or(NONE);
+        while let Some((row, next)) = self.rows.get_mut(at as usize) {
+            if row.place == place && row.cause == cause {
+                row.packets[colour as usize] += 1;
+                return;
+            }
+            at = *next;
+        }
+        self.begin(flow, place, cause, colour);
+    }
+
+    /// The first packet of a row.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, flow: u32, place: Place, cause: Cause, colour: Colour) {
+        if self.first.len() <= flow as usize {
+            self.first.resize(flow as usize + 1, NONE);
+        }
+        let mut packets = [0; 3];
+        packets[colour as usize] = 1;
+        let first = std::mem::replace(&mut self.first[flow as usize], self.rows.len() as u32);
+        self.rows.push((DropRow { flow, place, cause, packets }, first));
+    }
+
+    /// All rows, in the order of flows, of a flow's in the order of places and causes.
+    pub fn sorted(&self) -> impl Iterator<Item = DropRow> {
+        self.first.iter().flat_map(|&first| {
+            let row = |at: u32| self.rows.get(at as usize);
+            let mut of_flow: Vec<DropRow> =
+                successors(row(first), |(_, next)| row(*next)).map(|(row, _)| row.clone()).collect();
+            of_flow.sort_by_key(|row| (row.place, row.cause));
+            of_flow
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// As in a sorted table.
+        #[test]
+        fn counts_are_those_of_a_table(losses in prop::collection::vec((0u32..20, 0u32..3, 0usize..3, 0usize..3), 0..200)) {
+            let causes = [Cause::OVERFLOW, Cause::EVICTED, Cause::UNMARKABLE];
+            let (mut drops, mut table) = (Drops::default(), BTreeMap::<_, [u64; 3]>::new());
+            for (flow, link, cause, colour) in losses {
+                let (place, cause) = (if link == 2 { Place::Host } else { Place::Queue(link) }, causes[cause]);
+                drops.count(flow, place, cause, Colour::ALL[colour]);
+                table.entry((flow, place, cause)).or_default()[colour] += 1;
+            }
+            let seen: Vec<_> = drops.sorted().map(|r| ((r.flow, r.place, r.cause), r.packets)).collect();
+            prop_assert_eq!(seen, table.into_iter().collect::<Vec<_>>());
+        }
+    }
+}
