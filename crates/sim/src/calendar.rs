@@ -1,5 +1,6 @@
-//! The event calendar, soonest first: a ring of coarse buckets, each sorted only when it becomes current, and a heap
-//! for what lies beyond the ring.
+//! The event calendar, soonest first: a ring of coarse buckets, each sorted only when it becomes current, and wider ones,
+//! which are never sorted, for what lies beyond the ring: retransmission timers of a hundred thousand flows in a heap would cost a
+//! cache miss at every level.
 //!
 //! A bucket holds a few to a few hundred events, so that sorting one is cheap and stays in cache; a finer ring misses
 //! the cache, and a plain heap misses it at every level. Where a bucket holds far more (a hundred thousand flows that
@@ -10,7 +11,7 @@
 //! which needs no sorting and does not miss the cache.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::iter::successors;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -69,6 +70,8 @@ const NONE: u32 = u32::MAX;
 
 /// Buckets in the ring.
 const RING_BUCKETS: u64 = 2048;
+/// How many buckets a wider one beyond the ring stands for.
+const WIDE: u64 = RING_BUCKETS / 8;
 /// Events per bucket, roughly, unless the horizon asks for wider ones.
 const EVENTS_PER_BUCKET: f64 = 16.0;
 /// How many events of the ordered series there is room for at first.
@@ -100,7 +103,10 @@ pub struct Calendar<C: Clock> {
     free: u32,
     /// One bit per bucket of the ring: whether it holds any events.
     nonempty: Vec<u64>,
-    beyond_ring: BinaryHeap<HeapEntry<C>>,
+    /// The first bucket that is not in the ring, where a wide one begins.
+    ring_ends: u64,
+    /// The first link of each wide bucket beyond the ring that holds events.
+    beyond_ring: BTreeMap<u64, u32>,
     buckets: C::Buckets,
 }
 
@@ -148,7 +154,8 @@ impl<C: Clock> Calendar<C> {
             links: Vec::new(),
             free: NONE,
             nonempty: vec![0; (RING_BUCKETS / 64) as usize],
-            beyond_ring: BinaryHeap::new(),
+            ring_ends: RING_BUCKETS,
+            beyond_ring: BTreeMap::new(),
             buckets: C::buckets(Duration(width.next_power_of_two())),
         }
     }
@@ -165,10 +172,10 @@ impl<C: Clock> Calendar<C> {
             } else {
                 self.current.insert(at, event);
             }
-        } else if bucket - self.current_bucket < RING_BUCKETS {
+        } else if bucket < self.ring_ends {
             self.put(bucket, event);
         } else {
-            self.beyond_ring.push(HeapEntry(event, PhantomData));
+            self.put_beyond(bucket, event);
         }
     }
 
@@ -309,52 +316,73 @@ impl<C: Clock> Calendar<C> {
 
     /// All events to come, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
-        let heaps = self.late.iter().chain(&self.beyond_ring);
         let link = |place: u32| self.links.get(place as usize);
         let list = move |&head| successors(link(head), move |l: &&Link| link(l.next)).map(|l| &l.event);
-        let sorted = self.current.iter().chain(self.ring.iter().flat_map(list));
-        self.in_order.iter().chain(sorted).chain(heaps.map(|l| &l.0))
+        let buckets = self.ring.iter().chain(self.beyond_ring.values()).flat_map(list);
+        self.in_order.iter().chain(&self.current).chain(buckets).chain(self.late.iter().map(|l| &l.0))
     }
 
     #[inline(always)]
     fn put(&mut self, bucket: u64, event: Event) {
         let at = (bucket % RING_BUCKETS) as usize;
-        let link = Link { event, next: self.ring[at] };
-        self.ring[at] = self.free;
-        if let Some(free) = self.links.get_mut(self.free as usize) {
+        self.ring[at] = self.add(Link { event, next: self.ring[at] });
+        self.nonempty[at / 64] |= 1 << (at % 64);
+    }
+
+    /// A bucket beyond the ring.
+    #[inline(never)]
+    fn put_beyond(&mut self, bucket: u64, event: Event) {
+        let next = self.beyond_ring.get(&(bucket / WIDE)).copied().unwrap_or(NONE);
+        let head = self.add(Link { event, next });
+        self.beyond_ring.insert(bucket / WIDE, head);
+    }
+
+    /// The place of a new link.
+    #[inline(always)]
+    fn add(&mut self, link: Link) -> u32 {
+        let place = self.free;
+        if let Some(free) = self.links.get_mut(place as usize) {
             self.free = free.next;
             *free = link;
-        } else {
-            self.ring[at] = self.links.len() as u32;
-            self.links.push(link);
+            return place;
         }
-        self.nonempty[at / 64] |= 1 << (at % 64);
+        self.links.push(link);
+        self.links.len() as u32 - 1
     }
 
     /// Makes the next bucket that holds events the current one, and sorts it. False if there is none.
     fn next_bucket(&mut self) -> bool {
-        let in_ring = self.next_nonempty();
-        let in_heap = self.beyond_ring.peek().map(|l| C::bucket(l.0.at, self.buckets));
-        self.current_bucket = match (in_ring, in_heap) {
-            (Some(r), Some(h)) => r.min(h),
-            (Some(r), None) => r,
-            (None, Some(h)) => h,
+        self.current_bucket = match (self.next_nonempty(), self.beyond_ring.first_key_value()) {
+            (Some(in_ring), _) => in_ring,
+            (None, Some((wide, _))) => wide * WIDE,
             (None, None) => return false,
         };
-        while let Some(l) = self.beyond_ring.peek() {
-            let bucket = C::bucket(l.0.at, self.buckets);
-            if bucket >= self.current_bucket + RING_BUCKETS {
-                break;
-            }
-            let event = l.0;
-            self.beyond_ring.pop();
-            self.put(bucket, event);
+        self.ring_ends = (self.current_bucket + RING_BUCKETS) / WIDE * WIDE;
+        while let Some(wide) = self.beyond_ring.first_entry().filter(|w| *w.key() * WIDE < self.ring_ends) {
+            let head = wide.remove();
+            self.spread(head);
         }
         let at = (self.current_bucket % RING_BUCKETS) as usize;
         self.nonempty[at / 64] &= !(1 << (at % 64));
         let list = std::mem::replace(&mut self.ring[at], NONE);
         self.take_list(list);
         true
+    }
+
+    /// Links of a wide bucket join the ring, in the order in which they came, so that a list of the ring is in it, too.
+    fn spread(&mut self, mut head: u32) {
+        let mut reversed = NONE;
+        while let Some(link) = self.links.get_mut(head as usize) {
+            let next = std::mem::replace(&mut link.next, reversed);
+            (reversed, head) = (head, next);
+        }
+        while let Some(link) = self.links.get_mut(reversed as usize) {
+            let at = (C::bucket(link.event.at, self.buckets) % RING_BUCKETS) as usize;
+            let next = std::mem::replace(&mut link.next, self.ring[at]);
+            self.ring[at] = reversed;
+            self.nonempty[at / 64] |= 1 << (at % 64);
+            reversed = next;
+        }
     }
 
     /// Makes the events of a list the current bucket, and frees its links.
