@@ -75,10 +75,11 @@ pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outc
 
 /// How many events between two checks of `stop`.
 const STOP_CHECK_INTERVAL: u64 = 1 << 14;
-/// For how many events at once memory is read ahead.
-pub(crate) const BATCH: usize = 8;
-/// Fewer flows are in a cache so near that processors wait less for it than reading ahead costs.
-const LEAST_FLOWS: usize = 2048;
+/// From how many flows on memory is read ahead, and for how many events at once: with fewer flows, what they need is in a cache so
+/// near that processors wait less for it than reading ahead costs.
+const MANY_FLOWS: (usize, u64) = (2048, 32);
+/// The same where a link keeps flows apart: they then come by turns, and nothing of one is near when its turn comes.
+const FLOWS_BY_TURNS: (usize, u64) = (512, 8);
 
 /// Whether senders and receivers are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +98,8 @@ pub(crate) struct Run<C: Clock, const TRACE: bool> {
     oracles: Oracles,
     seed: u64,
     pub(crate) events: u64,
-    /// How many events between two looks at what is no event: a power of two.
-    interval: u64,
+    /// How many events between two looks at what is no event: a power of two. Memory is read ahead for so many at once.
+    pub(crate) interval: u64,
 }
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
@@ -196,8 +197,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         world.shared = shared;
 
         let accounts = Accounts::new(network.window);
-        let reads_ahead = senders.len() >= LEAST_FLOWS;
-        let interval = if reads_ahead { BATCH as u64 } else { STOP_CHECK_INTERVAL };
+        let by_turns = world.links.iter().any(Link::has_flow_queues);
+        let read_ahead = [Some(MANY_FLOWS), by_turns.then_some(FLOWS_BY_TURNS)];
+        let enough = read_ahead.into_iter().flatten().find(|(least, _)| senders.len() >= *least);
+        let interval = enough.map_or(STOP_CHECK_INTERVAL, |(_, batch)| batch);
         let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0, interval };
         run.first_events(&starts, network.window, network.duration);
         run

@@ -277,6 +277,14 @@ impl<C: Clock> Link<C> {
         Ok(self.free_at.after(self.delay))
     }
 
+    /// Whether its discipline, or that of a class, keeps flows apart.
+    pub fn has_flow_queues(&self) -> bool {
+        self.queue.get().is_some_and(|q| match &q.classes {
+            Some(classes) => classes.queue.has_flow_queues(),
+            None => q.fifo.has_flow_queues(),
+        })
+    }
+
     /// Packets waiting.
     pub fn waiting(&self) -> u32 {
         self.queue.get().map_or(0, |q| match &q.classes {

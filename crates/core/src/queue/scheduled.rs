@@ -213,6 +213,12 @@ impl<T: Item> Scheduled<T> {
         waiting.map(|c| c.pace.as_ref().map_or(Time::ZERO, Pace::ready_at)).min()
     }
 
+    /// Whether the discipline of a class keeps flows apart.
+    #[must_use]
+    pub fn has_flow_queues(&self) -> bool {
+        self.classes.iter().any(|c| c.queue.has_flow_queues())
+    }
+
     /// Whether a discipline has evicted a packet that nobody has taken yet.
     #[must_use]
     #[inline]
