@@ -18,21 +18,34 @@ const NONE: u32 = u32::MAX;
 pub struct Drops {
     /// The first row of each flow, up to the last that has lost a packet.
     first: Vec<u32>,
-    /// Each with the next one of its flow.
-    rows: Vec<(DropRow, u32)>,
+    rows: Vec<Row>,
 }
+
+/// Packets of one flow, lost at one place for one cause.
+#[derive(Debug)]
+struct Row {
+    place: Place,
+    cause: Cause,
+    /// The next row of the flow.
+    next: u32,
+    /// By colour.
+    packets: [u64; 3],
+}
+
+/// How many rows there is room for at first.
+const LEAST_ROOM: usize = 64;
 
 impl Drops {
     /// One packet more is lost.
     #[inline]
     pub fn count(&mut self, flow: u32, place: Place, cause: Cause, colour: Colour) {
         let mut at = self.first.get(flow as usize).copied().unwrap_or(NONE);
-        while let Some((row, next)) = self.rows.get_mut(at as usize) {
+        while let Some(row) = self.rows.get_mut(at as usize) {
             if row.place == place && row.cause == cause {
                 row.packets[colour as usize] += 1;
                 return;
             }
-            at = *next;
+            at = row.next;
         }
         self.begin(flow, place, cause, colour);
     }
@@ -46,16 +59,21 @@ impl Drops {
         }
         let mut packets = [0; 3];
         packets[colour as usize] = 1;
-        let first = std::mem::replace(&mut self.first[flow as usize], self.rows.len() as u32);
-        self.rows.push((DropRow { flow, place, cause, packets }, first));
+        if self.rows.len() == self.rows.capacity() {
+            // A quarter more, not twice as much: a hundred thousand flows may have as many rows.
+            self.rows.reserve_exact(self.rows.len() / 4 + LEAST_ROOM);
+        }
+        let next = std::mem::replace(&mut self.first[flow as usize], self.rows.len() as u32);
+        self.rows.push(Row { place, cause, next, packets });
     }
 
     /// All rows, in the order of flows, of a flow's in the order of places and causes.
     pub fn sorted(&self) -> impl Iterator<Item = DropRow> {
-        self.first.iter().flat_map(|&first| {
-            let row = |at: u32| self.rows.get(at as usize);
-            let mut of_flow: Vec<DropRow> =
-                successors(row(first), |(_, next)| row(*next)).map(|(row, _)| row.clone()).collect();
+        let row = |at: u32| self.rows.get(at as usize);
+        (0..).zip(&self.first).flat_map(move |(flow, &first)| {
+            let mut of_flow: Vec<DropRow> = successors(row(first), |r| row(r.next))
+                .map(|&Row { place, cause, packets, .. }| DropRow { flow, place, cause, packets })
+                .collect();
             of_flow.sort_by_key(|row| (row.place, row.cause));
             of_flow
         })
