@@ -292,7 +292,7 @@ impl<C: Clock> FlowState<C> {
         self.rare.as_ref().is_some_and(|rare| rare.tells_bytes)
     }
 
-    /// Adds the AccECN Option to an [acknowledgement](FlowState::make_ack), beside as many of these SACK blocks as there is room for
+    /// Adds the AccECN Option to an acknowledgement, beside as many of these SACK blocks as there is room for
     /// (RFC 9768 §3.2.3.3).
     pub fn add_byte_option(&mut self, t: &mut InFlight, sack: &mut Sack) -> Option<ByteOption> {
         let option = self.receiver.byte_option()?;
