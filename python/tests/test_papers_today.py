@@ -15,7 +15,7 @@ from inprofile.cli import app
 from inprofile.judge import Verdict
 from inprofile.papers import again, today
 from inprofile.papers.experiment import scenario_of
-from inprofile.report.today import today_context
+from inprofile.report.today import counts_of, today_context
 from inprofile.senders import senders
 
 
@@ -57,6 +57,24 @@ def comparable(effective: dict[str, Any]) -> dict[str, Any]:
             assert queue["limit"]["packets"] >= 1000 or queue["name"] == "ef"
         queue.pop("limit_rule", None)
     return effective
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_what_is_kept_is_of_this_paper(name: str) -> None:
+    paper = papers.load(name)
+    found = today.committed(paper)
+    assert found is not None, f"{name} has no {today.NAME}: make renew"
+    assert today.stale(paper, found) == "", f"{name}: other {today.stale(paper, found)}; make renew"
+    shown = today_context(found, paper)
+    assert not shown["invalid"]
+    assert shown["rows"]
+    assert all(None not in claim["answers"] for claim in shown["claims"])
+    names = {today.OWN, *(s.id for s in senders())}
+    # A figure may not exist under one of them: two frontiers that never reach the same goodput.
+    assert all(set(row["senders"]) <= names for row in found["rows"])
+    assert sum(set(row["senders"]) == names for row in found["rows"]) > 0.9 * len(found["rows"])
+    for sender in counts_of(found):
+        assert sum(n for _, n in sender["counts"]) == len(paper.claims)
 
 
 def test_run_written_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
