@@ -54,8 +54,8 @@ impl<C: Clock> Classes<C> {
         sooner
     }
 
-    /// [`Scheduled::depart`], as a function of its own: beside a single queue's it would take that one's registers.
-    #[inline(never)]
+    /// [`Scheduled::depart`].
+    #[inline]
     pub fn depart<W: Why>(
         &mut self,
         now: Time,

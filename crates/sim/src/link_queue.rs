@@ -1,11 +1,13 @@
 //! The queue of a link. Most hosts' links never need one, so it is created on first use.
 
 use inprofile_core::aqm::drop_tail::DropTail;
+use inprofile_core::packet::Packet;
 use inprofile_core::queue::Queue;
 use inprofile_core::queue::fifo::Fifo;
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Time};
+use inprofile_core::verdict::{Cause, Why};
 
 use crate::classes::Classes;
 use crate::clock::Clock;
@@ -141,6 +143,34 @@ impl<C: Clock> QueueState<C> {
             self.fifo.release(|head| head.at <= now);
             self.unseen = self.admits_below.saturating_sub(self.fifo.packets() + 1).min(MOST_UNSEEN);
         }
+    }
+
+    /// Stepped service of classes: the next packet. A function of its own: beside a single queue's it would take that one's registers.
+    #[inline(never)]
+    pub fn depart_class<W: Why>(
+        &mut self,
+        now: Time,
+        as_packet: impl Fn(&Waiting<C>) -> Packet,
+        shared: Option<&mut Rng>,
+        why: &mut W,
+        mut dropped: impl FnMut(Waiting<C>, Cause),
+    ) -> Option<Waiting<C>> {
+        let (area, dropped_area, window) = (&mut self.area, &mut self.dropped_area, self.window);
+        let rng = shared.unwrap_or(&mut self.rng);
+        self.classes.as_mut()?.depart(now, as_packet, rng, why, |w, cause| {
+            *area += w.waited(now);
+            *dropped_area += w.waited_within(window, now);
+            dropped(w, cause);
+        })
+    }
+
+    /// Stepped service: a packet that came at `since` is dropped at the head of the queue. Told by its time alone: of a packet whose address is
+    /// known, one that is sent would be copied, in pieces other than those it was just written in, which stalls the processor.
+    #[cold]
+    #[inline(never)]
+    pub fn drop_head(&mut self, since: Time, now: Time) {
+        self.area += u128::from(now.since(since).0);
+        self.dropped_area += u128::from(now.min(self.window.1).since(since.max(self.window.0)).0);
     }
 
     /// A packet leaves the queue at `now` without being sent.

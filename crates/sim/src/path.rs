@@ -208,7 +208,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if verdict == Admission::Mark {
             self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
         }
-        self.drop_evicted(link, at);
+        if self.links[link as usize].has_evicted() {
+            self.take_evicted(link, at);
+        }
         if let Admission::Drop(cause) = verdict {
             self.drop_packet(slot, Place::Queue(link), cause, at);
             return false;
@@ -217,13 +219,6 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Counts what the discipline has evicted.
-    #[inline(always)]
-    fn drop_evicted(&mut self, link: u32, at: C) {
-        if self.links[link as usize].has_evicted() {
-            self.take_evicted(link, at);
-        }
-    }
-
     #[inline(never)]
     fn take_evicted(&mut self, link: u32, at: C) {
         while let Some(victim) = self.links[link as usize].take_evicted(at.time()) {
@@ -245,10 +240,13 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         } else {
             l.start_next(now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
         };
+        let evicted = l.has_evicted();
         if !self.dropped_at_head.is_empty() {
             self.drop_at_head(link, now);
         }
-        self.drop_evicted(link, now);
+        if evicted {
+            self.take_evicted(link, now);
+        }
         let Some((next, takes, there)) = next else { return self.plan_rest(link, now) };
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
         if TRACE && self.links[link as usize].marked() > marked {

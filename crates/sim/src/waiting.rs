@@ -27,6 +27,13 @@ impl<C> Waiting<C> {
         let &Packet { size, flow, colour, ecn, .. } = packet;
         Waiting { at, slot, size, flow, colour, ecn }
     }
+
+    /// As mechanisms see it: what the queue knows of it, and the rest from where it is kept, which the nearest cache rarely holds.
+    #[inline]
+    pub(crate) fn as_packet(&self, kept: &Packet) -> Packet {
+        let &Waiting { size, flow, colour, ecn, .. } = self;
+        Packet { size, flow, colour, ecn, ..*kept }
+    }
 }
 
 impl<C: Clock> Waiting<C> {

@@ -143,8 +143,12 @@ impl<S: Clone> Scheduler<S> {
             // §3: "zero or less", which "at least a quantum" in §4.2 is, too.
             if turn.credits <= 0 {
                 turn.credits += self.quantum;
-                self.leave(new);
-                self.append(false, queue);
+                if new {
+                    self.leave(true);
+                    self.append(false, queue);
+                } else {
+                    self.rotate();
+                }
             } else if packets(queue) > 0 {
                 return Some(queue);
             } else {
@@ -208,6 +212,18 @@ impl<S: Clone> Scheduler<S> {
         }
         list.tail = queue;
         list.len += 1;
+    }
+
+    /// The head of the list of old queues goes to its end.
+    #[inline]
+    fn rotate(&mut self) {
+        let List { head, tail, .. } = self.old;
+        let next = std::mem::replace(&mut self.turns[head as usize].next, NONE);
+        // Alone in the list, it stays where it is.
+        if next != NONE {
+            self.turns[tail as usize].next = head;
+            (self.old.head, self.old.tail) = (next, head);
+        }
     }
 
     /// The head of a list leaves it.

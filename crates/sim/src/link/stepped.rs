@@ -63,7 +63,7 @@ impl<C: Clock> Link<C> {
         &mut self,
         now: C,
         packets: &Slab,
-        shared: Option<&mut Rng>,
+        mut shared: Option<&mut Rng>,
         why: &mut W,
         mut dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
@@ -72,22 +72,20 @@ impl<C: Clock> Link<C> {
         if C::NS2 {
             q.aqm.tell_moment(Moment { secs: now.secs(), idle: 0.0 });
         }
-        let rng = shared.unwrap_or(&mut q.rng);
-        let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
-        let (mut waited, mut within, window) = (0, 0, q.window);
-        let dropped = |w: Waiting<C>, cause| {
-            waited += w.waited(time);
-            within += w.waited_within(window, time);
-            dropped(w, cause);
+        let packet = |w: &Waiting<C>| w.as_packet(&packets.get(w.slot).packet);
+        let next = if q.classes.is_some() {
+            q.depart_class(time, packet, shared, why, dropped)
+        } else {
+            let mut cause = None;
+            loop {
+                let rng = shared.as_deref_mut().unwrap_or(&mut q.rng);
+                let next = q.fifo.decide_next(time, &packet, &mut q.aqm, rng, why, &mut cause);
+                let (Some(head), Some(cause)) = (next, cause.take()) else { break next };
+                q.drop_head(head.at.time(), time);
+                dropped(head, cause);
+                why.next_packet();
+            }
         };
-        let next = match &mut q.classes {
-            Some(classes) => classes.depart(time, packet, rng, why, dropped),
-            None => q.fifo.depart(time, packet, &mut q.aqm, rng, why, dropped),
-        };
-        if waited > 0 {
-            q.area += waited;
-            q.dropped_area += within;
-        }
         let Some(next) = next else {
             q.fifo.went_idle(time);
             self.busy = false;

@@ -36,16 +36,36 @@ impl<T: Item> Fifo<T> {
         why: &mut W,
         dropped: &mut impl FnMut(T, Cause),
     ) -> Option<T> {
+        let mut cause = None;
+        loop {
+            let next = self.decide_next(now, as_packet, aqm, rng, why, &mut cause);
+            let Some(cause) = cause.take() else { return next };
+            dropped(next?, cause);
+            why.next_packet();
+        }
+    }
+
+    /// Takes the packet from the head, and asks the discipline about it. If it is not to go, `dropped` is why, and the next one has to be
+    /// asked about, of which [`Why::next_packet`] is told first.
+    #[inline(always)]
+    pub fn decide_next<W: Why>(
+        &mut self,
+        now: Time,
+        as_packet: &impl Fn(&T) -> Packet,
+        aqm: &mut AnyAqm,
+        rng: &mut Rng,
+        why: &mut W,
+        dropped: &mut Option<Cause>,
+    ) -> Option<T> {
         if !self.serves || (self.flows.is_some() && !self.ring.is_empty()) {
             // The discipline has no say, or knows nothing of what came before it.
             return self.pop();
         }
-        each_aqm!(aqm, law => law.serve(now, self, as_packet, rng, why, dropped), loop {
+        each_aqm!(aqm, law => law.serve(now, self, as_packet, rng, why, dropped), {
             let mut item = self.take_next(|queue| law.next_queue_dyn(now, queue, rng))?;
             let verdict = law.depart_dyn(now, &as_packet(&item), item.since(), self, rng, why);
-            let Some(cause) = self.settle(&mut item, verdict) else { return Some(item) };
-            dropped(item, cause);
-            why.next_packet();
+            *dropped = self.settle(&mut item, verdict);
+            Some(item)
         })
     }
 
@@ -85,7 +105,8 @@ impl<T: Item> Fifo<T> {
     }
 }
 
-/// A discipline of ours takes packets out of its queue until one may go. A function of its own for each, as in [`AnyAqm::arrive`].
+/// A discipline of ours decides on the next packet, which has left the queue. A function of its own for each, as in [`AnyAqm::arrive`]; what
+/// becomes of dropped packets, which few are, is no part of it.
 trait Serve: Aqm + Sized {
     #[inline(never)]
     fn serve<T: Item, W: Why>(
@@ -95,15 +116,12 @@ trait Serve: Aqm + Sized {
         as_packet: &impl Fn(&T) -> Packet,
         rng: &mut Rng,
         why: &mut W,
-        dropped: &mut impl FnMut(T, Cause),
+        dropped: &mut Option<Cause>,
     ) -> Option<T> {
-        loop {
-            let mut item = queue.take_next(|queue| self.next_queue(now, queue, rng))?;
-            let verdict = self.depart(now, &as_packet(&item), item.since(), queue, rng, why);
-            let Some(cause) = queue.settle(&mut item, verdict) else { return Some(item) };
-            dropped(item, cause);
-            why.next_packet();
-        }
+        let mut item = queue.take_next(|queue| self.next_queue(now, queue, rng))?;
+        let verdict = self.depart(now, &as_packet(&item), item.since(), queue, rng, why);
+        *dropped = queue.settle(&mut item, verdict);
+        Some(item)
     }
 }
 
