@@ -52,9 +52,9 @@ def main() -> None:
         first = next(iter(made.values()))
         delays = [d for one in made.values() for d in one.outcomes[0].delays]
         low, high = (1e3 * f(delays) for f in (min, max))
-        sys.stdout.write(f"\nWith contracts: {named}; mean queueing delays of {low:.0f} to {high:.0f} ms\n")
+        sys.stdout.write(f"\nWith a contract: {named}; mean queueing delays of {low:.0f} to {high:.0f} ms\n")
         for measure in ("kept", "best_effort"):
-            heads = " | ".join(f"{name} without" for name in OTHERS.values())
+            heads = " | ".join(f"others: {name}" for name in OTHERS.values())
             sys.stdout.write(f"\n| {measure}, % | {heads} |\n|---|{'---|' * len(OTHERS)}\n")
             for scheme in first.plan.schemes:
                 cells = " | ".join(cell(one, scheme.id, measure) for one in made.values())
