@@ -201,17 +201,27 @@ def pie(name: str, title: str, plan: Plan, *, estimator: bool = False) -> Random
     if estimator:
         ours += 'delay_from = "dequeue_rate"\n'
     variants = {f"pie, {v}": f'{ours}variant = "{v}"' for v in ("linux", "rfc8033")}
-    return Random(Job(name, ("sch_pie",), (LINK, line), plan), title, variants, ahead=True, timer=TIMER)
+    job = Job(name, ("sch_pie",), (LINK, line), plan)
+    # The estimator differs from run to run, in both directions.
+    return Random(job, title, variants, ahead=True, settled=not estimator, timer=TIMER)
 
 
 def choke(name: str, title: str, plan: Plan) -> Random:
-    """CHOKe below the link, w_q 1/512."""
+    """CHOKe below the link, w_q 1/512.
+
+    Linux counts whole packets and rounds its average down where it updates it, avg += w_q · (q − ⌊avg⌋): it
+    settles half a packet above the mean. So Linux's thresholds are half a packet lower to an average of ours.
+    """
     line = (
         "tc qdisc add dev v0 parent 1:1 choke limit 10000 min 15 max 45 avpkt 1000"
         f" burst {burst(15_000, 9)} probability 0.1 bandwidth {RATE}"
     )
-    ours = 'aqm = "choke"\nmin_th = "15 packets"\nmax_th = "45 packets"\nmax_p = 0.1\nw_q = 0.001953125'
-    return Random(Job(name, ("sch_choke",), (LINK, line), plan), title, {"choke": ours})
+    ours = {
+        reading: f'aqm = "choke"\nmin_th = "{15 - less} packets"\nmax_th = "{45 - less} packets"\n'
+        "max_p = 0.1\nw_q = 0.001953125"
+        for reading, less in (("choke, thresholds half a packet lower", 0.5), ("choke, thresholds as set", 0))
+    }
+    return Random(Job(name, ("sch_choke",), (LINK, line), plan), title, ours)
 
 
 def sfb(name: str, title: str, plan: Plan) -> Random:
