@@ -34,6 +34,9 @@ _BEFORE, _WITHIN, _PACKETS, _CHEAP = 5.0, 10.0, 100_000, 60.0
 #: Round trips until Prague's rate is independent of them, a quarter longer for the queue; and of which, in
 #: seconds.
 _ROUNDS, _VIRTUAL = 500 * 1.25, 0.025
+#: How often Prague grows by half of the link, at a segment a round trip, before its share is settled; and the
+#: packets of the link that this may take.
+_GROWTH, _GROWTH_PACKETS = 2, 2_000_000
 #: The same in times of K where the queue fills its buffer before each loss; what is measured at most and at
 #: least, and packets that are cheap.
 _SETTLE, _MEASURE, _MEASURE_LEAST, _MEASURE_PACKETS = 8, 4, 2, 2_000_000
@@ -114,7 +117,10 @@ class Matrix:
         rate = bits_per_second(point.rate)
         rtts = [_seconds(text) for text in point.rtts]
         buffer = _seconds(self.buffer) if fills else None
-        before, within = (quick / 3, 2 * quick / 3) if quick else periods(rate, max(rtts), buffer)
+        grows = any(senders[name].tcp.get("congestion") == "prague" for name in (point.a, point.b))
+        before, within = (
+            (quick / 3, 2 * quick / 3) if quick else periods(rate, max(rtts), buffer, grows=grows)
+        )
         full = rate * (max(rtts) + _seconds(self.buffer)) / 8 / _PACKET
         changes: dict[str, object] = {
             "duration": f"{before + within:g} s",
@@ -139,13 +145,18 @@ class Matrix:
         return made
 
 
-def periods(rate: float, rtt: float, buffer: float | None = None) -> tuple[float, float]:
+def periods(
+    rate: float, rtt: float, buffer: float | None = None, *, grows: bool = False
+) -> tuple[float, float]:
     """Seconds before and within the measured window, for bit/s and a round trip in seconds; whole seconds.
 
     `buffer` is how long the queue gets before each loss, in seconds; without it, an AQM keeps it short.
+    `grows`: one of them is Prague, which takes long to come to its share where windows are large.
 
     >>> periods(10e6, 0.02), periods(1e9, 0.16), periods(200e6, 0.02, 0.25)
     ((13.0, 60.0), (18.0, 18.0), (120.0, 60.0))
+    >>> periods(50e6, 0.08), periods(50e6, 0.08, grows=True)
+    ((6.0, 24.0), (32.0, 24.0))
     """
     if buffer is not None:
         k = _period(rate * (rtt + buffer))
@@ -155,7 +166,9 @@ def periods(rate: float, rtt: float, buffer: float | None = None) -> tuple[float
     k = _period(rate * (rtt + _QUEUE) / 2)
     cheap = min(_CHEAP, _PACKETS * 8 * _PACKET / rate)
     independent = _ROUNDS * rtt if rtt < _VIRTUAL else 0.0
-    return _whole(max(_BEFORE, k, independent)), _whole(max(_WITHIN, k, cheap))
+    half = rate * (rtt + _QUEUE) / 2 / 8 / _PACKET
+    growth = min(_GROWTH * half * max(rtt, _VIRTUAL), _GROWTH_PACKETS * 8 * _PACKET / rate) if grows else 0.0
+    return _whole(max(_BEFORE, k, independent, growth)), _whole(max(_WITHIN, k, cheap))
 
 
 def _whole(seconds: float) -> float:
