@@ -435,8 +435,19 @@ def test_drop_tail_has_the_time_that_its_buffer_asks_for() -> None:
     made = plan("l4s", aqms=["dualpi2"], scenarios=["map"])
     at = "prague/cubic, 200 Mbit/s, 20 ms"
     found = {c.contestant: s.check().effective for c, s in made.work.items() if c.variant == at}
-    assert [found[c]["measure"]["from"] for c in ("drop-tail", "dualpi2")] == ["120 s", "13 s"]
-    assert [found[c]["duration"] for c in ("drop-tail", "dualpi2")] == ["180 s", "23 s"]
+    assert [found[c]["measure"]["from"] for c in ("drop-tail", "dualpi2")] == ["120 s", "15 s"]
+    assert [found[c]["duration"] for c in ("drop-tail", "dualpi2")] == ["180 s", "25 s"]
+
+
+def test_prague_is_measured_once_it_has_come_to_its_share() -> None:
+    """A segment a round trip of 80 ms: measured from 6 s on it had 0.93 of CUBIC's goodput."""
+    made = plan("l4s", aqms=["dualpi2"], scenarios=["map"])
+    (cell,) = [c for c in made.work if c.variant == "prague/cubic, 50 Mbit/s, 80 ms"]
+    of: dict[str, float] = {}
+    for row in made.work[cell].run(seeds=[2]).flows.to_pylist():
+        of[row["group"]] = row["goodput"]
+    # Heist and Morton 2020: 1.7; settled here: 1.8.
+    assert 1.6 < of["a"] / of["b"] < 2.0
 
 
 def test_prague_does_not_keep_the_link_from_cubic_before_drop_tail() -> None:
