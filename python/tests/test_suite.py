@@ -442,7 +442,8 @@ def test_drop_tail_has_the_time_that_its_buffer_asks_for() -> None:
 def test_prague_is_measured_once_it_has_come_to_its_share() -> None:
     """A segment a round trip of 80 ms: measured from 6 s on it had 0.93 of CUBIC's goodput."""
     made = plan("l4s", aqms=["dualpi2"], scenarios=["map"])
-    (cell,) = [c for c in made.work if c.variant == "prague/cubic, 50 Mbit/s, 80 ms"]
+    at = ("dualpi2", "prague/cubic, 50 Mbit/s, 80 ms")
+    (cell,) = [c for c in made.work if (c.contestant, c.variant) == at]
     of: dict[str, float] = {}
     for row in made.work[cell].run(seeds=[2]).flows.to_pylist():
         of[row["group"]] = row["goodput"]
