@@ -227,4 +227,6 @@ impl Aqm for Rem {
 }
 
 #[cfg(test)]
+pub mod oracle;
+#[cfg(test)]
 mod tests;

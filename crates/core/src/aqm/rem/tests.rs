@@ -1,11 +1,13 @@
-//! REM's price and probability, by hand and by what the paper derives from them.
+//! REM's price and probability, by hand, by what the paper derives from them, and as a sum over all that came and waited.
 
-use proptest::prelude::{prop, prop_assert, proptest};
+use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
+use super::oracle::{Bench, Oracle, Step};
 use super::*;
 use crate::aqm::EARLY;
 use crate::packet::Ecn;
 use crate::queue::fake::Fake;
+use crate::registry::AnyAqm;
 use crate::units::Rate;
 use crate::verdict::Cause;
 use crate::verdict::Silent;
@@ -163,6 +165,50 @@ proptest! {
         let rest = |p: &Params| after(p, &intervals).price - after(p, &intervals[..1]).price;
         let (rate, backlog) = (rest(&params()), rest(&by_backlog));
         prop_assert!((rate - backlog - 0.5 * 0.1 * waiting as f64).abs() < 1e-9, "{rate} {backlog}");
+    }
+}
+
+proptest! {
+    /// Verdict by verdict and price by price.
+    #[test]
+    fn as_a_sum_over_what_came_and_waited(p in oracle::settings(), steps in oracle::life(), seed: u64) {
+        let rng = || Rng::for_component(seed, "rem");
+        let mut b = Bench::new(AnyAqm::Rem(Box::new(p.build(&oracle::CONTEXT))), rng());
+        let (mut oracle, mut theirs) = (Oracle::new(&p), rng());
+        for step in steps {
+            match step {
+                Step::Comes(size, ecn) => {
+                    oracle.comes(size);
+                    let chance = oracle.probability();
+                    let expected = if oracle.waiting.len() as u32 >= oracle::LIMIT {
+                        Admission::Drop(Cause::OVERFLOW)
+                    } else if chance == 0.0 || (chance < 1.0 && theirs.uniform() >= chance) {
+                        // No number is drawn where none decides.
+                        Admission::Admit
+                    } else if p.ecn && ecn == Ecn::Ect0 {
+                        Admission::Mark
+                    } else {
+                        Admission::Drop(EARLY)
+                    };
+                    prop_assert_eq!(b.arrive(size, ecn), expected);
+                    match expected {
+                        Admission::Admit => oracle.waiting.push((size, ecn)),
+                        Admission::Mark => oracle.waiting.push((size, Ecn::Experienced)),
+                        Admission::Drop(_) => {}
+                    }
+                }
+                Step::Leaves => {
+                    let expected = (!oracle.waiting.is_empty()).then(|| oracle.waiting.remove(0));
+                    prop_assert_eq!(b.depart(), expected);
+                }
+                Step::Ends => {
+                    b.tick();
+                    oracle.ends();
+                    prop_assert!((b.gauge("price") - oracle.price()).abs() < 1e-9);
+                    prop_assert!((b.gauge("drop_prob") - oracle.probability()).abs() < 1e-12);
+                }
+            }
+        }
     }
 }
 

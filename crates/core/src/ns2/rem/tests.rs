@@ -1,8 +1,12 @@
-//! What ns-2's REM does otherwise; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
+//! What ns-2's REM does otherwise, by hand and against a slow form of it; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
+
+use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
+use crate::aqm::rem::oracle::{self, Bench, Oracle, Step};
 use crate::packet::Ecn;
 use crate::queue::fake::Fake;
+use crate::registry::AnyAqm;
 use crate::units::{Bytes, Rate};
 use crate::verdict::Silent;
 
@@ -88,6 +92,61 @@ fn bytes_count_against_the_limit() {
         .filter(|_| arrive(&mut rem, &mut Fake::of(0, 0), &mut rng) == Admission::Drop(EARLY))
         .count();
     assert!((450..550).contains(&gone), "{gone}");
+}
+
+/// Whether ns-2 chooses a packet: it always draws, and with bytes counted a chance is for a packet of the mean size.
+fn chosen(oracle: &Oracle, size: u32, rng: &mut Rng) -> bool {
+    let packets = if oracle.in_bytes() { f64::from(size) / f64::from(oracle::MEAN) } else { 1.0 };
+    rng.uniform() <= oracle.probability() * packets
+}
+
+proptest! {
+    /// Verdict by verdict and price by price, with ns-2's limit, draws and marks.
+    #[test]
+    fn as_a_sum_over_what_came_and_waited(p in oracle::settings(), steps in oracle::life(), seed: u64) {
+        let rng = || Rng::for_component(seed, "rem");
+        let mut b = Bench::new(AnyAqm::Ns2Rem(Box::new(Rem::new(&p, &oracle::CONTEXT))), rng());
+        let (mut oracle, mut theirs) = (Oracle::new(&p), rng());
+        for step in steps {
+            match step {
+                Step::Comes(size, ecn) => {
+                    oracle.comes(size);
+                    let (packets, limit) = (oracle.waiting.len() as u32, oracle::LIMIT);
+                    let bytes: u32 = oracle.waiting.iter().map(|(size, _)| *size).sum();
+                    let full = if oracle.in_bytes() {
+                        bytes + size >= limit * oracle::MEAN
+                    } else {
+                        packets + 1 >= limit
+                    };
+                    let expected = if full {
+                        Admission::Drop(Cause::OVERFLOW)
+                    } else if !p.ecn && chosen(&oracle, size, &mut theirs) {
+                        Admission::Drop(EARLY)
+                    } else {
+                        oracle.waiting.push((size, ecn));
+                        Admission::Admit
+                    };
+                    prop_assert_eq!(b.arrive(size, ecn), expected);
+                }
+                Step::Leaves => {
+                    let mut expected = (!oracle.waiting.is_empty()).then(|| oracle.waiting.remove(0));
+                    if let Some((size, ecn)) = expected.as_mut().filter(|_| p.ecn)
+                        && chosen(&oracle, *size, &mut theirs)
+                        && *ecn == Ecn::Ect0
+                    {
+                        *ecn = Ecn::Experienced;
+                    }
+                    prop_assert_eq!(b.depart(), expected);
+                }
+                Step::Ends => {
+                    b.tick();
+                    oracle.ends();
+                    prop_assert!((b.gauge("price") - oracle.price()).abs() < 1e-9);
+                    prop_assert!((b.gauge("drop_prob") - oracle.probability()).abs() < 1e-12);
+                }
+            }
+        }
+    }
 }
 
 #[test]
