@@ -28,11 +28,11 @@ class Delay:
     measure: str
     """`queueing_delay`, `one_way_delay`, `excess_delay`, `delay_variation` or `loss_interval`."""
     point: str
-    """A link, one of its classes, or `receivers`."""
+    """A link, `receivers`, or a class of either, such as `bottleneck/af` and `receivers/af`."""
     group: str | None
     """The group of flows; None: all."""
     colour: str | None
-    """`in`, `out` or `red`; None: all."""
+    """`in`, `out` or `red`; None: all. Where all are of one colour there is no other row."""
     values: Mapping[str, Sequence[float]]
     """By figure: `count`, `min`, and those of `FIGURES`."""
 

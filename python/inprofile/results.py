@@ -187,8 +187,8 @@ class Result:
     def delays(self) -> pa.Table:
         """Distributions that `measure.distributions` asks for: a row a seed, measure, point, group, colour.
 
-        How many (`count`), and in s: `mean`, `min`, `p50`, `p90`, `p99`, `p99_9`, `max`. An empty group or
-        colour means all of them.
+        How many (`count`), and in s: `mean`, `min`, `p50`, `p90`, `p99`, `p99_9`, `max`. A point is a link,
+        `receivers`, or a class of either (`receivers/af`). An empty group or colour means all of them.
         """
         return self._tables["delays"]
 

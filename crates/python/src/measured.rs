@@ -14,7 +14,7 @@ use crate::tables::Holds::{Counts, Numbers, Texts};
 /// What a row measures, and of what.
 struct Of<'a> {
     measure: &'static str,
-    /// A link, one of its classes, or `receivers`.
+    /// A link, `receivers`, or a class of either.
     point: String,
     /// `None`: all.
     group: Option<&'a str>,
@@ -48,16 +48,18 @@ fn rows<'a>(model: &'a Model, links: &[&'a str], measured: &Measured) -> Vec<Row
     for (link, waits) in &measured.queueing {
         queueing(model, (*link, links[*link as usize]), &names, waits, &mut rows);
     }
-    by_group("one_way_delay", "receivers", &measured.one_way, &names, &mut rows);
-    for (name, of_group) in names.iter().zip(&measured.groups) {
-        for (measure, sketch) in
-            [("excess_delay", &of_group.queued), ("delay_variation", &of_group.variation)]
-        {
-            rows.push((
-                Of { measure, point: "receivers".into(), group: Some(name), colour: None },
-                sketch.clone(),
-            ));
+    for (measure, delays) in [
+        ("one_way_delay", &measured.one_way),
+        ("excess_delay", &measured.excess),
+        ("delay_variation", &measured.variation),
+    ] {
+        let point = "receivers";
+        if delays.groups() > 1 {
+            let of = |colour| Of { measure, point: point.into(), group: None, colour };
+            with_colours(of, delays, |_| true, &mut rows);
         }
+        by_class(measure, point, delays, (model, &model.class_names()), &mut rows);
+        by_group(measure, point, delays, &names, &mut rows);
     }
     let at = links[model.at];
     by_group("loss_interval", at, &measured.losses.intervals, &names, &mut rows);
@@ -65,7 +67,7 @@ fn rows<'a>(model: &'a Model, links: &[&'a str], measured: &Measured) -> Vec<Row
     rows
 }
 
-/// A link's queueing delays: all, by colour where there are several, by class, and by group where there are several.
+/// A link's queueing delays: all, by class, and by group where there are several.
 fn queueing<'a>(
     model: &'a Model,
     (link, name): (u32, &'a str),
@@ -75,19 +77,27 @@ fn queueing<'a>(
 ) {
     let measure = "queueing_delay";
     let delays = &waits.delays;
-    rows.push((Of { measure, point: name.into(), group: None, colour: None }, delays.together(|_, _| true)));
-    for colour in Colour::ALL.into_iter().filter(|_| several_colours(delays, |_| true)) {
-        let of = Of { measure, point: name.into(), group: None, colour: Some(colour) };
-        rows.push((of, delays.together(|_, c| c == colour)));
-    }
-    for class in model.direction(link as usize).queue.classes() {
-        let in_class = |g: u32| model.groups[g as usize].class.as_deref() == Some(&class.name);
-        let point = format!("{name}/{}", class.name);
-        let of = Of { measure, point, group: None, colour: None };
-        rows.push((of, delays.together(|g, _| in_class(g))));
-    }
+    let classes: Vec<&str> =
+        model.direction(link as usize).queue.classes().iter().map(|c| c.name.as_str()).collect();
+    with_colours(|colour| Of { measure, point: name.into(), group: None, colour }, delays, |_| true, rows);
+    by_class(measure, name, delays, (model, &classes), rows);
     if delays.groups() > 1 {
         by_group(measure, name, delays, names, rows);
+    }
+}
+
+/// Each class's, and by colour where it has several.
+fn by_class<'a>(
+    measure: &'static str,
+    point: &str,
+    delays: &ByGroup,
+    (model, classes): (&'a Model, &[&str]),
+    rows: &mut Vec<Row<'a>>,
+) {
+    for class in classes {
+        let in_class = |g: u32| model.groups[g as usize].class.as_deref() == Some(class);
+        let of = |colour| Of { measure, point: format!("{point}/{class}"), group: None, colour };
+        with_colours(of, delays, in_class, rows);
     }
 }
 
@@ -101,17 +111,23 @@ fn by_group<'a>(
 ) {
     for (g, name) in (0..).zip(names) {
         let of = |colour| Of { measure, point: point.into(), group: Some(name), colour };
-        rows.push((of(None), delays.together(|group, _| group == g)));
-        for colour in Colour::ALL.into_iter().filter(|_| several_colours(delays, |group| group == g)) {
-            rows.push((of(Some(colour)), delays.together(|group, c| group == g && c == colour)));
-        }
+        with_colours(of, delays, |group| group == g, rows);
     }
 }
 
-fn several_colours(delays: &ByGroup, wanted: impl Fn(u32) -> bool) -> bool {
-    let mut seen = delays.iter().filter(|(g, ..)| wanted(*g)).map(|(_, c, _)| c);
-    let first = seen.next();
-    seen.any(|c| Some(c) != first)
+/// The wanted groups' together, and by colour where they have several.
+fn with_colours<'a>(
+    of: impl Fn(Option<Colour>) -> Of<'a>,
+    delays: &ByGroup,
+    wanted: impl Fn(u32) -> bool,
+    rows: &mut Vec<Row<'a>>,
+) {
+    rows.push((of(None), delays.together(|g, _| wanted(g))));
+    let has = |colour| delays.iter().any(|(g, c, _)| wanted(g) && c == colour);
+    let colours: Vec<Colour> = Colour::ALL.into_iter().filter(|c| has(*c)).collect();
+    for &colour in colours.iter().filter(|_| colours.len() > 1) {
+        rows.push((of(Some(colour)), delays.together(|g, c| wanted(g) && c == colour)));
+    }
 }
 
 /// The tables `delays` and `cdf`, being filled.

@@ -382,16 +382,23 @@ impl Model {
         self.groups[g].route.joining(join.rtt.get(i)).map_or([Duration::ZERO; 2], |(up, down)| [up, down])
     }
 
-    /// The number of a class that packets carry: from 1, in the order in which links name them; 0 where no link does.
+    /// The classes of all links, each once, in the order in which links name them.
     #[must_use]
-    pub fn class_number(&self, name: &str) -> u8 {
+    pub fn class_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for class in self.links.iter().flat_map(|l| &l.directions).flat_map(|w| w.queue.classes()) {
             if !names.contains(&class.name.as_str()) {
                 names.push(&class.name);
             }
         }
-        names.iter().position(|n| *n == name).and_then(|i| u8::try_from(i + 1).ok()).unwrap_or(0)
+        names
+    }
+
+    /// The number of a class that packets carry: from 1, in the order in which links name them; 0 where no link does.
+    #[must_use]
+    pub fn class_number(&self, name: &str) -> u8 {
+        let place = self.class_names().iter().position(|n| *n == name);
+        place.and_then(|i| u8::try_from(i + 1).ok()).unwrap_or(0)
     }
 
     /// How many flows there are.

@@ -6,6 +6,7 @@ use inprofile_core::packet::Colour;
 use inprofile_core::registry::Registry;
 use inprofile_scenario::Scenario;
 use inprofile_sim::engine;
+use inprofile_sim::measure::waits::ByGroup;
 use inprofile_sim::outcome::{Measured, Outcome};
 
 const TEXT: &str = include_str!("good/four-flows.toml");
@@ -84,11 +85,19 @@ fn delays_agree_with_counts() {
         assert_eq!(one_way.len(), o.flows.iter().map(|f| f.window.received.iter().sum::<u64>()).sum::<u64>());
         // 26 ms there and back for the nearest.
         assert!(one_way.min().unwrap() >= 0.013, "{:?}", one_way.min());
-        let (group, waited) = (&m.groups[0], all.max().unwrap());
-        assert!(group.queued.max().unwrap() >= 0.9 * waited && group.queued.max().unwrap() < waited + 0.2);
+        let (excess, waited) = (m.excess.together(|_, _| true), all.max().unwrap());
+        assert!(excess.max().unwrap() >= 0.9 * waited && excess.max().unwrap() < waited + 0.2);
         // RFC 5481 §4.2: not below zero, and no more than the delay in excess of an empty path.
-        assert_eq!(group.variation.min(), Some(0.0));
-        assert!(group.variation.max() <= group.queued.max());
+        assert_eq!(m.variation.together(|_, _| true).min(), Some(0.0));
+        for colour in [Colour::IN, Colour::OUT] {
+            let of = |delays: &ByGroup| delays.together(|_, c| c == colour);
+            assert_eq!(
+                [&m.excess, &m.variation].map(|d| of(d).len()),
+                [of(&m.one_way).len(); 2],
+                "{colour:?}"
+            );
+            assert!(of(&m.variation).max().unwrap() <= of(&m.excess).max().unwrap());
+        }
         assert!(o.flows.iter().zip(&m.first_data).all(|(f, t)| t.unwrap() > f.start));
     }
 }

@@ -8,7 +8,6 @@ use inprofile_core::verdict::Cause;
 
 use crate::measure::losses::LossOutcome;
 use crate::measure::periods::Periods;
-use crate::measure::sketch::Sketch;
 use crate::measure::waits::{ByGroup, Waits};
 use crate::tcp::Tally;
 
@@ -58,15 +57,6 @@ pub struct Download {
     pub stalled: Duration,
 }
 
-/// The delays of a group's packets.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct GroupDelays {
-    /// Beyond what each packet would take without queues (RFC 7928 §2.7: "in excess of minimum RTT").
-    pub queued: Sketch,
-    /// RFC 5481 §4.2: less the least of the same flow in the window.
-    pub variation: Sketch,
-}
-
 /// What was measured beyond counts, in the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
@@ -74,8 +64,10 @@ pub struct Measured {
     pub queueing: Vec<(u32, Waits)>,
     /// The delays of data from sender to receiver.
     pub one_way: ByGroup,
-    /// By group: delays beyond what they would be without queues, and their variation.
-    pub groups: Vec<GroupDelays>,
+    /// The part of them that each packet would not have taken without queues (RFC 7928 §2.7: "in excess of minimum RTT").
+    pub excess: ByGroup,
+    /// RFC 5481 §4.2: that part, less the least of the same flow in the window, whatever its colour.
+    pub variation: ByGroup,
     /// When each TCP flow first sent data.
     pub first_data: Vec<Option<Time>>,
     /// Payload that receivers' applications could read, in bytes, by group and period.

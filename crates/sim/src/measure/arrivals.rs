@@ -3,57 +3,71 @@
 
 use std::sync::Arc;
 
-use inprofile_core::packet::Packet;
+use inprofile_core::packet::{Colour, Packet};
 use inprofile_core::units::{Duration, Time};
 
 use crate::measure::periods::Periods;
 use crate::measure::sketch::Sketch;
 use crate::measure::waits::ByGroup;
 use crate::network::Network;
-use crate::outcome::GroupDelays;
 
-/// So many delays of a flow are kept one by one before they become a [`Sketch`]: most flows of the web have no more.
+/// So many delays of a flow are kept one by one before they become [`Sketch`]es: most flows of the web have no more.
 const FEW: usize = 256;
 /// Picoseconds in a second, times bits in a byte.
 const PS_BITS: u64 = 8_000_000_000_000;
 
-/// The delays of one flow.
+/// The delays of one flow, by colour.
 #[derive(Debug)]
 enum OfFlow {
-    Few(Vec<Duration>),
-    Many(Box<Sketch>),
+    Few(Vec<(Duration, Colour)>),
+    Many([Option<Box<Sketch>>; 3]),
 }
 
 impl OfFlow {
-    fn record(&mut self, delay: Duration) {
+    fn record(&mut self, delay: Duration, colour: Colour) {
         match self {
-            OfFlow::Many(sketch) => sketch.record(delay),
-            OfFlow::Few(all) if all.len() < FEW => all.push(delay),
+            OfFlow::Many(sketches) => sketches[colour as usize].get_or_insert_default().record(delay),
+            OfFlow::Few(all) if all.len() < FEW => all.push((delay, colour)),
             OfFlow::Few(all) => {
-                let mut sketch = Box::new(Sketch::default());
-                all.iter().for_each(|&d| sketch.record(d));
-                sketch.record(delay);
-                *self = OfFlow::Many(sketch);
+                let all = std::mem::take(all);
+                *self = OfFlow::Many(Default::default());
+                all.into_iter().chain([(delay, colour)]).for_each(|(d, c)| self.record(d, c));
             }
         }
     }
 
-    /// Adds them to two distributions: as they are, and less the least of them.
-    fn add_to(&self, as_they_are: &mut Sketch, less_least: &mut Sketch) {
+    /// Adds them to their group's distributions: as they are, and less the least of the flow's, whatever its colour.
+    fn add_to(&self, group: u32, as_they_are: &mut ByGroup, less_least: &mut ByGroup) {
         match self {
             OfFlow::Few(all) => {
-                let least = all.iter().min().copied().unwrap_or(Duration::ZERO);
-                for &d in all {
-                    as_they_are.record(d);
-                    less_least.record(Duration(d.0 - least.0));
+                let least = all.iter().map(|(d, _)| *d).min().unwrap_or(Duration::ZERO);
+                for &(d, colour) in all {
+                    as_they_are.of(group, colour).record(d);
+                    less_least.of(group, colour).record(Duration(d.0 - least.0));
                 }
             }
-            OfFlow::Many(sketch) => {
-                as_they_are.add(sketch);
-                less_least.add_less(sketch, sketch.least());
+            OfFlow::Many(sketches) => {
+                let of_colours =
+                    || Colour::ALL.into_iter().zip(sketches).filter_map(|(c, s)| Some((c, s.as_deref()?)));
+                let least = of_colours().map(|(_, s)| s.least()).min().unwrap_or(Duration::ZERO);
+                for (colour, sketch) in of_colours() {
+                    as_they_are.of(group, colour).add(sketch);
+                    less_least.of(group, colour).add_less(sketch, least);
+                }
             }
         }
     }
+}
+
+/// The delays of the packets that arrived, by group and colour.
+#[derive(Debug)]
+pub struct Delays {
+    /// From sender to receiver.
+    pub one_way: ByGroup,
+    /// Beyond what each packet would take without queues.
+    pub excess: ByGroup,
+    /// That, less the least of the same flow.
+    pub variation: ByGroup,
 }
 
 /// What a packet of a flow takes where no queue is in its way.
@@ -139,7 +153,7 @@ impl Arrivals {
             let delay = at.since(self.sent_at[slot as usize]);
             self.delays.of(group, packet.colour).record(delay);
             let unqueued = self.unqueued[flow].takes(packet.size);
-            self.queued[flow].record(Duration(delay.0.saturating_sub(unqueued.0)));
+            self.queued[flow].record(Duration(delay.0.saturating_sub(unqueued.0)), packet.colour);
         }
         if let Some((periods, counted)) = &mut self.goodput {
             let more = readable.saturating_sub(counted[flow]);
@@ -155,16 +169,51 @@ impl Arrivals {
         self.last_sent.iter().zip(asked).filter(|(t, asked)| **asked && t.is_some_and(|t| t >= since)).count()
     }
 
-    /// One-way delays; by group, delays beyond the unqueued ones and their variation; when each flow first sent data; and
-    /// payload by period.
+    /// Delays; when each flow first sent data; and payload by period.
     #[must_use]
-    pub fn close(self) -> (ByGroup, Vec<GroupDelays>, Vec<Option<Time>>, Option<Periods>) {
-        let groups = self.groups.iter().max().map_or(0, |g| *g as usize + 1);
-        let mut of_groups = vec![GroupDelays::default(); groups];
+    pub fn close(self) -> (Delays, Vec<Option<Time>>, Option<Periods>) {
+        let (mut excess, mut variation) = (ByGroup::default(), ByGroup::default());
         for (flow, group) in self.queued.iter().zip(self.groups.iter()) {
-            let of_group = &mut of_groups[*group as usize];
-            flow.add_to(&mut of_group.queued, &mut of_group.variation);
+            flow.add_to(*group, &mut excess, &mut variation);
         }
-        (self.delays, of_groups, self.first_data, self.goodput.map(|(periods, _)| periods))
+        let delays = Delays { one_way: self.delays, excess, variation };
+        (delays, self.first_data, self.goodput.map(|(periods, _)| periods))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// RFC 5481 §4.2, of a flow whose packets have several colours: one least delay for all of them, whether they are kept one by one
+        /// or not, and a packet counts in its own colour.
+        #[test]
+        fn variation_is_against_the_flows_least(
+            delays in prop::collection::vec((1_000_000u64..1_000_000_000, 0usize..3), 1..2 * FEW),
+        ) {
+            let (mut flow, mut excess, mut variation) =
+                (OfFlow::Few(Vec::new()), ByGroup::default(), ByGroup::default());
+            delays.iter().for_each(|&(d, c)| flow.record(Duration(d), Colour::ALL[c]));
+            flow.add_to(2, &mut excess, &mut variation);
+            let least = delays.iter().map(|(d, _)| *d).min().unwrap();
+            for (c, colour) in Colour::ALL.into_iter().enumerate() {
+                let mut own: Vec<u64> = delays.iter().filter(|d| d.1 == c).map(|d| d.0).collect();
+                own.sort_unstable();
+                let of = |all: &ByGroup| all.together(|g, c| g == 2 && c == colour);
+                for (found, less) in [(of(&excess), 0), (of(&variation), least)] {
+                    prop_assert_eq!(found.len() as usize, own.len());
+                    let secs = |i: usize| own.get(i).map(|d| Duration(d - less).secs());
+                    prop_assert_eq!(found.min(), secs(0));
+                    prop_assert_eq!(found.max(), own.len().checked_sub(1).and_then(secs));
+                    if let Some(median) = secs(own.len().saturating_sub(1) / 2) {
+                        // A bucket is a thousandth of the delay wide, before the least is taken off; and nanoseconds are whole.
+                        let near = 1e-3 * Duration(own[own.len() - 1]).secs() + 2e-9;
+                        prop_assert!((found.quantile(0.5).unwrap() - median).abs() <= near);
+                    }
+                }
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ pub mod waits;
 
 use inprofile_core::units::Time;
 
-use crate::measure::arrivals::Arrivals;
+use crate::measure::arrivals::{Arrivals, Delays};
 use crate::measure::losses::Losses;
 use crate::measure::periods::Periods;
 use crate::measure::waits::Waits;
@@ -64,8 +64,8 @@ impl Measures {
     /// What was measured beyond counts, at the end of the run; with the queueing delays of links by number, which these keep.
     pub fn close(self, queueing: Vec<(u32, Waits)>) -> Measured {
         let Measures { arrivals, losses, .. } = self;
-        let (one_way, groups, first_data, goodput) = arrivals.close();
-        Measured { queueing, one_way, groups, first_data, goodput, losses: losses.close() }
+        let (Delays { one_way, excess, variation }, first_data, goodput) = arrivals.close();
+        Measured { queueing, one_way, excess, variation, first_data, goodput, losses: losses.close() }
     }
 }
 
