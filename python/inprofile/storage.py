@@ -200,10 +200,29 @@ def _sync(folder: Path) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    """Write a text file, whole or not at all; raise OSError, which names it, where the disk refuses."""
+    replace_files({path: text.encode()})
+
+
+def replace_files(files: Mapping[Path, bytes]) -> None:
+    """Write files that belong together: all are whole before the first takes its place.
+
+    Raises OSError, which names the file, where the disk refuses; every place is then as it was.
+    """
+    parts = {path: path.with_name(f".{path.name}.part") for path in files}
+    try:
+        for path, part in parts.items():
+            try:
+                part.write_bytes(files[path])
+            except OSError as error:
+                # A full disk names no file, and nobody asked for the part.
+                raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        for path, part in parts.items():
+            part.replace(path)
+    except BaseException:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+        raise
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -337,10 +337,10 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on standard error for many experiments; told runs finished, runs in all, and what is being run.
+    """A bar on standard error while a terminal looks on; told runs finished, runs in all, what is being run.
 
-    What is interrupted says where `cache` has what is finished, and leaves with code 130; so does a full
-    disk, with code 2.
+    What is interrupted says where `cache` has what is finished, and leaves with code 130 (or 143); so does
+    a full disk, with code 2.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -348,9 +348,14 @@ def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None
 
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
     counted = [0, runs]
+    console = Console(stderr=True)
     try:
-        with full_disk(cache), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("", total=None)
+        with (
+            terminable(),
+            full_disk(cache),
+            Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
+        ):
+            task = bar.add_task("", total=runs)
 
             def tell(finished: int, runs: int, what: str) -> None:
                 counted[:] = [finished, runs]
@@ -359,9 +364,9 @@ def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None
                 )
 
             yield tell
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         sys.stderr.write(
             f"Interrupted after {counted[0]} of {counted[1]} runs. What is finished is kept in {cache}:"
             " the same command goes on from there.\n"
         )
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None

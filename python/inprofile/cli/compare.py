@@ -72,6 +72,7 @@ def compare(
     from ..compare import compare as work
     from ..compare import plan as planned
     from ..compare.run import CACHE
+    from ..report.overview import check_overview
 
     names = names_of(schemes, "--schemes")
     if set_ and not files:
@@ -90,6 +91,7 @@ def compare(
         return
     affordable(made.packets, yes, made.runs)
     check_folder(out)
+    check_overview(out)
     with resumable(CACHE, made.runs) as tell:
         comparison = work(files, quick, names, jobs, out, progress=tell, own=own, overrides=overrides)
     if json_:

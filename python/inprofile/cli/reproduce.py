@@ -63,6 +63,7 @@ def reproduce(
     from .. import reproduce as work
     from ..papers import PaperError, UnknownPaperError, names
     from ..report.figures import FORMATS
+    from ..report.overview import check_overview
 
     if figures is not None and figures not in FORMATS:
         raise Refused(f"--figures {figures}: choose from {', '.join(FORMATS)}")
@@ -77,6 +78,7 @@ def reproduce(
         _print_plan(plans, jobs, json_, senders)
         return
     check_folder(out)
+    check_overview(out)
     with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
         reports = work.reproduce(
             wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas, senders=senders

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -101,6 +102,11 @@ def suite(
         return
     affordable(made.packets, yes or files is None, made.runs)
     check_folder(out)
+    if other := _otherwise(made, out):
+        sys.stderr.write(
+            f"{out / name} has a report with other options ({other}): it is replaced when this one is done."
+            f" --out keeps both; its runs stay in {CACHE}.\n"
+        )
     with resumable(CACHE, made.runs) as tell:
         done = work(
             name,
@@ -121,6 +127,31 @@ def suite(
         say(f"\nPage: {done.page}")
     if open_ and done.page is not None:
         webbrowser.open(done.page.resolve().as_uri())
+
+
+def _otherwise(made: Plan, out: Path) -> str:
+    """What an earlier report in the folder was made of, if that differs; raise FolderInUse if it is none."""
+    from ..suite.page import earlier
+
+    found = earlier(out, made.about.name)
+    if found is None:
+        return ""
+    here = made.to_json()
+
+    def made_of(of: dict[str, Any]) -> list[object]:
+        return [of["quick"], of["seeds"], of["tcp"], of["contestants"], of["scenarios"]]
+
+    there = {
+        **found,
+        "tcp": found["tcp"]["id"],
+        **{what: [x["id"] for x in found[what]] for what in ("contestants", "scenarios")},
+    }
+    if made_of(there) == made_of(here):
+        return ""
+    counts = (there["seeds"], "seed"), *((len(there[w + "s"]), w) for w in ("contestant", "scenario"))
+    parts = [*(f"{n} {what}{'s' * (n != 1)}" for n, what in counts), f"--tcp {there['tcp']}"]
+    parts.extend(["--quick"] * there["quick"])
+    return ", ".join(parts)
 
 
 def _check_free(about: About, files: Path) -> None:

@@ -12,20 +12,23 @@ from markupsafe import Markup
 from ..compare.advice import MARGINS
 from ..glossary import entries
 from ..judge import Verdict
-from ..storage import replace_text
+from ..storage import FolderInUse, replace_text
 from .page import SIGNS, asset, environment
 from .today import counts_of
 
 if TYPE_CHECKING:
     from ..compare.advice import Advice
 
-__all__ = ["write_overview"]
+__all__ = ["check_overview", "read_results", "write_overview"]
+
+#: By file, the title of the page.
+_TITLES = {"index.html": "Claims and verdicts", "glossary.html": "Glossary"}
 
 
 def write_overview(folder: Path) -> Path:
     """Write `index.html` and the glossary into `folder`, from the `results.json` of each paper's folder."""
-    found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*/results.json"))]
-    papers = [_row(data) for data in found if "claims" in data]
+    found = [read_results(path.parent) for path in sorted(folder.glob("*/results.json"))]
+    papers = [_row(data) for data in found if data is not None and "claims" in data]
     comparison = _comparison(folder)
     text = (
         environment()
@@ -49,6 +52,25 @@ def write_overview(folder: Path) -> Path:
     return page
 
 
+def check_overview(folder: Path) -> None:
+    """Raise FolderInUse where the overview would be written over pages of something else."""
+    for name, title in _TITLES.items():
+        page = folder / name
+        if page.exists() and f"<title>{title}</title>" not in page.read_text("utf-8", "replace"):
+            raise FolderInUse(
+                f"{page} would be written over, and is none of Inprofile's: choose another place"
+            )
+
+
+def read_results(folder: Path) -> dict[str, Any] | None:
+    """A report's `results.json`; None where it is no object, and so of another program."""
+    try:
+        data = json.loads((folder / "results.json").read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
 def _glossary() -> str:
     """The page that reports link their words to."""
     return (
@@ -63,11 +85,8 @@ def _glossary() -> str:
 
 def _comparison(folder: Path) -> dict[str, Any] | None:
     """What the comparison of schemes comes to, if there is one."""
-    place = folder / "compare" / "results.json"
-    if not place.exists():
-        return None
-    found: dict[str, Any] = json.loads(place.read_text("utf-8"))
-    return found
+    found = read_results(folder / "compare")
+    return found if found is not None and "advice" in found else None
 
 
 def _advice(comparison: dict[str, Any] | None) -> list[Advice]:

@@ -12,33 +12,55 @@ from typing import Any
 import numpy as np
 
 from ..report import write_overview
+from ..report.overview import check_overview, read_results
 from ..report.page import Charts, environment, page_parts
 from ..report.shapes import colour_of
-from ..storage import replace_text
+from ..storage import FolderInUse, replace_files
 from .charts import charts_of
 from .coexistence import beside_published, maps, overview
 from .outcome import Suite
 from .published import Published, published
-from .scenarios import Definition, write_files
+from .scenarios import Definition, files_of
 from .tables import as_text, checklist, pair_figures, settings_table, tables
 
-__all__ = ["render", "write"]
+__all__ = ["earlier", "render", "write"]
+
+_FILES = ("results.json", "measures.csv", "report.txt", "index.html")
 
 
 def write(suite: Suite, out: Path) -> Path:
-    """Write the page, its data and the experiment files to `<out>/<suite>`; return the page's path."""
+    """Write the page, its data and the experiment files to `<out>/<suite>`; return the page's path.
+
+    Raises OSError where the disk refuses; an earlier report is then as it was.
+    """
     folder = out / suite.plan.about.name
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_text(
-        folder / "results.json",
-        json.dumps(suite.to_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n",
-    )
-    replace_text(folder / "measures.csv", measures_csv(suite))
-    replace_text(folder / "report.txt", as_text(suite) + "\n")
-    write_files(suite.plan.about, folder / "files")
-    replace_text(folder / "index.html", render(suite))
+    data = json.dumps(suite.to_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    # All of it first: who is interrupted here keeps the earlier report whole.
+    texts = (data, measures_csv(suite), as_text(suite) + "\n", render(suite))
+    files = files_of(suite.plan.about, folder / "files")
+    (folder / "files").mkdir(parents=True, exist_ok=True)
+    replace_files(files | {folder / n: text.encode() for n, text in zip(_FILES, texts, strict=True)})
     write_overview(out)
     return folder / "index.html"
+
+
+def earlier(out: Path, name: str) -> dict[str, Any] | None:
+    """What a suite's report in `out` was made of, as its `results.json` has it; None where there is none.
+
+    Raises FolderInUse where its files would be written over files of something else.
+    """
+    check_overview(out)
+    folder = out / name
+    taken = [n for n in _FILES if (folder / n).exists()]
+    if not taken:
+        return None
+    data = read_results(folder)
+    if data is None or data.get("suite") != name:
+        raise FolderInUse(
+            f"{folder / taken[0]} would be written over, and {folder} is no report of the suite {name}:"
+            " choose another place"
+        )
+    return data
 
 
 def measures_csv(suite: Suite) -> str:

@@ -13,7 +13,7 @@ from ..measures import Measures
 from . import measure as _measure
 from . import waits as _waits
 from .outcome import Suite
-from .page import write
+from .page import earlier, write
 from .scenarios import Definition
 from .work import Cell, plan
 
@@ -49,9 +49,11 @@ def suite(
     `tcp` what standard senders have, one of the suite's by name, `files` a folder of experiment files as
     `write_files` writes them. `jobs` is the number of threads; it changes nothing of the report.
 
-    Raises what `plan` raises, and KeyboardInterrupt when interrupted; `cache` has what is finished.
+    Raises what `plan` raises, FolderInUse where the report would be written over files of something else, and
+    KeyboardInterrupt when interrupted; `cache` has what is finished, and an earlier report is whole.
     """
     made = plan(name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=seeds, files=files)
+    earlier(Path(out), name)
     tell = progress or (lambda finished, runs, what: None)
     also = [inspect.getsource(_measures), inspect.getsource(_measure)]
     found: dict[Cell, Measures] = {}
@@ -83,5 +85,6 @@ def suite(
         finished += len(cells) * made.seeds
         tell(finished, made.runs, definition.id)
     done = Suite(made, found)
+    tell(made.runs, made.runs, "the report")
     done.page = write(done, Path(out))
     return done

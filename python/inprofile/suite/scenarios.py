@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..scenario import Scenario, ScenarioError, load
+from ..storage import replace_files
 from .matrix import Matrix, Sender
 
 __all__ = [
@@ -276,9 +276,11 @@ def choose(about: About, names: Sequence[str] | None) -> list[Definition]:
 def write_files(about: About, folder: Path) -> list[Path]:
     """Write the experiment files and the table, to be read, changed and run from there."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for source in sorted(about.folder.glob("*.toml")):
-        written.append(folder / source.name)
-        if source.resolve() != written[-1].resolve():
-            shutil.copyfile(source, written[-1])
-    return written
+    files = files_of(about, folder)
+    replace_files(files)
+    return list(files)
+
+
+def files_of(about: About, folder: Path) -> dict[Path, bytes]:
+    """The experiment files and the table, as they would be in a folder."""
+    return {folder / source.name: source.read_bytes() for source in sorted(about.folder.glob("*.toml"))}
