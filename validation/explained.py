@@ -21,7 +21,7 @@ BLOCK = 160
 
 @dataclass(frozen=True)
 class Reason:
-    """Why figures of an experiment are told apart."""
+    """Why the distributions of an experiment's figures are statistically distinguishable."""
 
     text: str
     """For the page, made from the runs."""
@@ -31,10 +31,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What may be told apart, and no more than that."""
+    """What may be statistically distinguishable, and no more than that."""
 
-    apart: frozenset[str]
-    """Figures whose means are equivalent and whose distributions are told apart."""
+    distinguishable: frozenset[str]
+    """Figures whose means are equivalent and whose distributions are distinguishable."""
     reason: Callable[[int], Reason]
     """Shows why, over so many seeds."""
 
@@ -43,12 +43,16 @@ def accounted(found: Distribution, explanation: Explanation | None, reason: Reas
     """Whether the comparison is as it should be.
 
     Without an explanation all is equivalent and alike; with one every mean is still within its margin,
-    exactly the figures named are told apart, and the runs show why.
+    exactly the figures named have distinguishable distributions, and the runs show why.
     """
     if explanation is None or reason is None:
         return found.equivalent
-    apart = {figure.name for figure in found.figures if not figure.alike}
-    return all(figure.equivalent for figure in found.figures) and apart == explanation.apart and reason.holds
+    distinguishable = {figure.name for figure in found.figures if not figure.alike}
+    return (
+        all(figure.equivalent for figure in found.figures)
+        and distinguishable == explanation.distinguishable
+        and reason.holds
+    )
 
 
 def by_seed(result: Result, name: str) -> list[float]:
@@ -91,22 +95,23 @@ def rio(seeds: int) -> Reason:
     tail = [i for i, n in enumerate(drops) if n > most]
     (a, b, c), (x, y, z) = quartiles(drops), quartiles(ours)
     text = (
-        "every mean is within its margin, but drops and throughput are not distributed alike. "
+        "every mean is within its margin, but the distributions of drops and throughput are distinguishable. "
         "dsRED's p_b / (1 − count·p_b) has no guard: once it is negative nothing is dropped until the "
         "average is past max_th, and then all that comes is. "
         f"Such forced drops are in {len(forces['dsred'])} of {seeds} seeds of `dsred` here (paper-a-dsred, "
-        f"which nothing tells from ns-2's), and in {len(forces['rio']) or 'none'} of RIO's; the {len(tail)} "
+        f"statistically indistinguishable from ns-2's), and in {len(forces['rio']) or 'none'} of RIO's; the {len(tail)} "
         f"seeds with more drops in the window than {most:.0f} are all among them. Quartiles of drops are "
         f"{a:.0f}, {b:.0f}, {c:.0f} with `dsred` and {x:.0f}, {y:.0f}, {z:.0f} with `rio`. "
-        f"Kolmogorov–Smirnov tells all of `dsred`'s seeds from RIO's (throughput p {whole[0]:.2g}, drops p "
-        f"{whole[1]:.2g}), and those without forced drops not (p {alike[0]:.2g} and {alike[1]:.2g})"
+        f"The Kolmogorov–Smirnov test distinguishes all of `dsred`'s seeds from RIO's (throughput p "
+        f"{whole[0]:.2g}, drops p {whole[1]:.2g}), but not those without forced drops (p {alike[0]:.2g} and "
+        f"{alike[1]:.2g})"
     )
     holds = not forces["rio"] and max(whole) < ALPHA <= min(alike)
     return Reason(text, holds)
 
 
 def paper_d() -> str:
-    """Whether ties tell profiles apart in paper D's baseline, whose flows start in step."""
+    """Whether ties make the profiles distinguishable in paper D's baseline, whose flows start in step."""
     base = load(FOLDER / "paper-d-red.toml")
     as_ns2 = base.set("links.bottleneck.queue.variant", "ns2")
     runs = [e.run(seeds=PAPER_D_SEEDS) for e in (base, as_ns2, as_ns2.set("engine.profile", "ns2"))]
@@ -118,7 +123,7 @@ def paper_d() -> str:
     off = (mean(first) - mean(exact)) / spread
     p = same_distribution
     return (
-        "Paper D's five flows start at one moment, in step, so ties might have been told apart. Of the ns-2 "
+        "Paper D's five flows start at one moment, in step, so ties might have made a difference. Of the ns-2 "
         f"profile, which is ns-2's run to the last figure, and of the exact profile {PAPER_D_SEEDS:,} seeds "
         f"each give a fairness index of {mean(ns2):.5f} and {mean(exact):.5f} (Kolmogorov–Smirnov p "
         f"{p(exact, ns2):.2g}), with ns-2's RED in the exact profile {mean(middle):.5f} (p "
@@ -133,4 +138,4 @@ def paper_d() -> str:
 
 
 EXPLAINED = {"paper-a-rio": Explanation(frozenset({"throughput", "drops"}), rio)}
-"""Experiments of which figures are told apart."""
+"""Experiments of which some distributions are distinguishable."""

@@ -166,7 +166,7 @@ def distribution_table(figures: list[Found]) -> str:
         for f in d.figures:
             shown = f.to_json()
             ci = f"{f.difference:+.3g} [{f.ci90.lo:+.3g}, {f.ci90.hi:+.3g}]"
-            word = "equivalent" if f.alike else "**means equivalent, told apart**"
+            word = "equivalent" if f.alike else "**means equivalent, distributions distinguishable**"
             word = word if f.equivalent else "**not shown**"
             cells = [link(file), d.seeds, f.name, f"{shown['ours']:,.5g}", f"{shown['ns2']:,.5g}", ci]
             cells += [f"{f.margin:.3g}", f"{f.tost_p:.2g}", f"{f.ks_p:.2g}", word]

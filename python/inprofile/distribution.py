@@ -3,7 +3,7 @@
 The exact profile and ns-2 draw other random numbers and break ties otherwise, so no run of one is a run of
 the other. What can be asked is whether figures over many seeds are the same: two one-sided t-tests
 (Schuirmann 1987) say whether the means differ by less than a margin, the two-sample Kolmogorov–Smirnov test
-whether the distributions are told apart.
+whether the distributions are distinguishable.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Figure:
 
     @property
     def alike(self) -> bool:
-        """Whether nothing tells the distributions apart."""
+        """Whether the distributions are not distinguishable, at the level `ALPHA`."""
         return self.ks_p >= ALPHA
 
     def to_json(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Distribution:
 
     @property
     def equivalent(self) -> bool:
-        """Whether every mean is the same within its margin, and no distribution is told apart."""
+        """Whether every mean is the same within its margin, and no distributions are distinguishable."""
         return all(figure.equivalent and figure.alike for figure in self.figures)
 
     def to_json(self) -> dict[str, Any]:

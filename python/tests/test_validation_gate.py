@@ -25,7 +25,7 @@ def explained() -> ModuleType:
 
 
 def found(apart: set[str], beyond: set[str]) -> Distribution:
-    """A comparison in which these are told apart, and these means beyond their margins."""
+    """A comparison in which these distributions are distinguishable, and these means beyond their margins."""
     names = ("fi", "lambda_in", "lambda_out", "throughput", "drops")
     figures = tuple(
         Figure(
@@ -47,10 +47,10 @@ def found(apart: set[str], beyond: set[str]) -> Distribution:
     ("apart", "beyond", "passes"),
     [
         ({"throughput", "drops"}, set(), True),
-        # A mean beyond its margin is explained by nothing, told apart or not.
+        # A mean beyond its margin is explained by nothing, whatever its distribution.
         ({"throughput", "drops"}, {"fi"}, False),
         ({"throughput", "drops"}, {"drops"}, False),
-        # No other figure may be told apart, and an explanation of what is alike is out of date.
+        # No other figure may be distinguishable, and an explanation of what is alike is out of date.
         ({"throughput", "drops", "fi"}, set(), False),
         ({"drops"}, set(), False),
         (set(), set(), False),
