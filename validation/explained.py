@@ -100,8 +100,8 @@ def rio(seeds: int) -> Reason:
         "average is past max_th, and then all that comes is. "
         f"Such forced drops are in {len(forces['dsred'])} of {seeds} seeds of `dsred` here (paper-a-dsred, "
         f"statistically indistinguishable from ns-2's), and in {len(forces['rio']) or 'none'} of RIO's; the "
-        f"{len(tail)} seeds with more drops in the window than {most:.0f} are all among them. Quartiles of drops are "
-        f"{a:.0f}, {b:.0f}, {c:.0f} with `dsred` and {x:.0f}, {y:.0f}, {z:.0f} with `rio`. "
+        f"{len(tail)} seeds with more drops in the window than {most:.0f} are all among them. Quartiles "
+        f"of drops are {a:.0f}, {b:.0f}, {c:.0f} with `dsred` and {x:.0f}, {y:.0f}, {z:.0f} with `rio`. "
         f"The Kolmogorov–Smirnov test distinguishes all of `dsred`'s seeds from RIO's (throughput p "
         f"{whole[0]:.2g}, drops p {whole[1]:.2g}), but not those without forced drops (p {alike[0]:.2g} and "
         f"{alike[1]:.2g})"
@@ -124,8 +124,8 @@ def paper_d() -> str:
     p = same_distribution
     return (
         "Paper D's five flows start at one moment, in step, so ties might have made a difference. Of the "
-        f"ns-2 profile, which is ns-2's run to the last figure, and of the exact profile {PAPER_D_SEEDS:,} seeds "
-        f"each give a fairness index of {mean(ns2):.5f} and {mean(exact):.5f} (Kolmogorov–Smirnov p "
+        f"ns-2 profile, which is ns-2's run to the last figure, and of the exact profile {PAPER_D_SEEDS:,} "
+        f"seeds each give a fairness index of {mean(ns2):.5f} and {mean(exact):.5f} (Kolmogorov–Smirnov p "
         f"{p(exact, ns2):.2g}), with ns-2's RED in the exact profile {mean(middle):.5f} (p "
         f"{p(middle, ns2):.2g}). Fewer seeds can mislead: of seeds 1 to {BLOCK} here against ns-2's "
         f"{BLOCK + 1} to {2 * BLOCK} alone the test says p {p(first, ns2[BLOCK : 2 * BLOCK]):.2g}, for the "
