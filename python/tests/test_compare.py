@@ -368,6 +368,21 @@ def test_interrupted_it_says_how_to_go_on(folder: Path, monkeypatch: pytest.Monk
     assert not (folder / "reports").exists()
 
 
+def test_interrupted_at_its_page_it_keeps_the_earlier_one_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["compare", "own.toml", "--quick", "--schemes", "red,rio"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    before = {p: p.read_bytes() for p in (folder / "reports").rglob("*") if p.is_file()}
+
+    def stopped(_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("inprofile.compare.page.render", stopped)
+    assert CliRunner().invoke(app, [*command[:-1], "red,ard"]).exit_code == 130
+    assert {p: p.read_bytes() for p in (folder / "reports").rglob("*") if p.is_file()} == before
+
+
 def test_every_scheme_says_what_it_is() -> None:
     assert all(len(s["text"]) > 20 for s in about()["schemes"])
     assert len({s.title for s in choose()}) == len(choose()) == 15

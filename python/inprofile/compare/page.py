@@ -12,7 +12,7 @@ from ..report import write_overview
 from ..report.curves import frontier
 from ..report.page import Charts, environment, page_parts
 from ..report.shapes import colour_of
-from ..storage import replace_text
+from ..storage import replace_files
 from .advice import advice
 from .comparison import Compared, Comparison
 from .measure import ENOUGH, MEASURES, RANKED, Measure
@@ -30,22 +30,24 @@ DELAY = "queueing delay (ms)"
 def write(comparison: Comparison, out: Path) -> Path:
     """Write `compare/index.html`, its data beside it, and the overview; return the page's path."""
     folder = out / "compare"
-    folder.mkdir(parents=True, exist_ok=True)
     data = {
         "short": list(in_short(comparison)),
         "advice": advice(comparison),
         **comparison.to_json(),
     }
-    replace_text(
-        folder / "results.json", json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    )
-    replace_text(folder / "measures.csv", comparison.measures_csv())
-    replace_text(folder / "index.html", render(comparison))
-    settings = folder / "settings"
-    settings.mkdir(exist_ok=True)
-    for one in comparison.outcomes:
-        for best in comparison.tuned(one):
-            replace_text(settings / f"{one.study.id}-{best.scheme.id}.toml", best.experiment)
+    # All of it first: who is interrupted here keeps the earlier page whole.
+    texts = {
+        f"settings/{one.study.id}-{best.scheme.id}.toml": best.experiment
+        for one in comparison.outcomes
+        for best in comparison.tuned(one)
+    }
+    texts |= {
+        "results.json": json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+        "measures.csv": comparison.measures_csv(),
+        "index.html": render(comparison),
+    }
+    (folder / "settings").mkdir(parents=True, exist_ok=True)
+    replace_files({folder / name: text.encode() for name, text in texts.items()})
     write_overview(out)
     return folder / "index.html"
 

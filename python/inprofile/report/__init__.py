@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..storage import replace_text
+from ..storage import replace_files
 from .data import measures_csv, report_json
 from .figures import write_figures
 from .overview import write_overview
@@ -23,13 +23,17 @@ def write(report: Report, folder: Path, figures: str | None = None) -> Path:
 
     `figures`, "svg" or "pdf", adds `figures/` with every chart, fit to print.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    # All of it first: who is interrupted here keeps the earlier report whole.
     data = json.dumps(report_json(report), ensure_ascii=False, allow_nan=False, indent=1)
-    replace_text(folder / "results.json", data + "\n")
-    replace_text(folder / "measures.csv", measures_csv(report))
-    page = folder / "index.html"
     composed = compose(report)
-    replace_text(page, render(report, composed))
+    page = folder / "index.html"
+    texts = {
+        folder / "results.json": data + "\n",
+        folder / "measures.csv": measures_csv(report),
+        page: render(report, composed),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_files({path: text.encode() for path, text in texts.items()})
     if figures is not None:
         write_figures(composed[1], folder / "figures", figures)
     return page
