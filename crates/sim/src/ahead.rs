@@ -8,7 +8,6 @@ use std::hint::black_box;
 use crate::clock::Clock;
 use crate::engine::Run;
 use crate::event::EventKind;
-use crate::flow::FlowState;
 use crate::traffic::Origin;
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
@@ -19,8 +18,17 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let flow = |kind| Some(world.packets.get(EventKind::arriving(kind)?).packet.flow.0);
         // One value of all that is read: none of the reads is left out, and none waits for another.
         let mut read = 0;
-        for flow in world.calendar.next_in_order(0..batch).filter_map(flow) {
-            read ^= touch_flow(&world.flows[flow as usize]) ^ touch_sender(&self.senders[flow as usize]);
+        let sender = |flow: u32| touch_origin(&self.senders[flow as usize]);
+        // Where flows come by turns, what is sent waits, and reaches its receiver at another time.
+        if self.by_turns {
+            for flow in world.calendar.next_in_order(0..batch).filter_map(flow) {
+                read ^= u64::from(world.flows[flow as usize].touch_sender()) ^ sender(flow);
+            }
+        } else {
+            for flow in world.calendar.next_in_order(0..batch).filter_map(flow) {
+                let f = &world.flows[flow as usize];
+                read ^= u64::from(f.touch_sender() ^ f.touch_receiver()) ^ sender(flow);
+            }
         }
         // Whose a packet is, is known once it has been read: next time.
         for flow in world.calendar.next_in_order(batch..2 * batch).filter_map(flow) {
@@ -30,14 +38,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     }
 }
 
-/// Reads from each cache line that every packet touches.
-#[inline(always)]
-fn touch_flow<C: Clock>(f: &FlowState<C>) -> u64 {
-    u64::from(f.segment) ^ u64::from(f.receiver.rcv_nxt()) ^ f.counts.sent[0] ^ f.counts.received_bytes[0]
-}
-
 /// Reads from each cache line that every acknowledgement touches.
 #[inline(always)]
-fn touch_sender<C: Clock>(origin: &Origin<C>) -> u64 {
+fn touch_origin<C: Clock>(origin: &Origin<C>) -> u64 {
     u64::from(origin.timers[0].is_set()) ^ origin.source.touch()
 }

@@ -100,6 +100,8 @@ pub(crate) struct Run<C: Clock, const TRACE: bool> {
     pub(crate) events: u64,
     /// How many events between two looks at what is no event: a power of two. Memory is read ahead for so many at once.
     pub(crate) interval: u64,
+    /// Whether a link keeps flows apart.
+    pub(crate) by_turns: bool,
 }
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
@@ -201,7 +203,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let read_ahead = [Some(MANY_FLOWS), by_turns.then_some(FLOWS_BY_TURNS)];
         let enough = read_ahead.into_iter().flatten().find(|(least, _)| senders.len() >= *least);
         let interval = enough.map_or(STOP_CHECK_INTERVAL, |(_, batch)| batch);
-        let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0, interval };
+        let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0, interval, by_turns };
         run.first_events(&starts, network.window, network.duration);
         run
     }

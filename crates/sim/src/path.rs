@@ -4,6 +4,8 @@
 //! send ─→ host marker ─→ link ─→ node ─→ edge marker ─→ link ─→ … ─→ receiver
 //!                          ↑ queue discipline             acknowledgements go back the same way
 //! ```
+use std::hint::black_box;
+
 use inprofile_core::packet::{Ecn, Packet};
 use inprofile_core::verdict::{Admission, Cause, Silent};
 
@@ -176,19 +178,16 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline(always)]
     pub(crate) fn join_queue_stepped(&mut self, slot: u32, link: u32, at: C) {
         self.log(Code::Enqueue, link, slot, at);
-        if !self.ask_discipline(link, slot, at) {
-            return;
-        }
-        if self.links[link as usize].is_busy() {
-            self.await_departure(link);
-        } else {
-            self.start_next(link, at);
+        match self.ask_discipline(link, slot, at) {
+            Some(true) => self.await_departure(link),
+            Some(false) => self.start_next(link, at),
+            None => {}
         }
     }
 
-    /// The queue discipline of `link` decides on an arriving packet. False: it dropped the packet.
+    /// The queue discipline of `link` decides on an arriving packet. Whether the link is busy; `None`: the packet was dropped.
     #[inline(always)]
-    fn ask_discipline(&mut self, link: u32, slot: u32, at: C) -> bool {
+    fn ask_discipline(&mut self, link: u32, slot: u32, at: C) -> Option<bool> {
         let l = &mut self.links[link as usize];
         let packet = &self.packets.get(slot).packet;
         let verdict = if TRACE {
@@ -197,6 +196,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         } else {
             l.arrive(at, slot, packet, self.shared.as_mut(), &mut Silent)
         };
+        let (busy, evicted) = (l.is_busy(), l.has_evicted());
         if TRACE {
             let word = match verdict {
                 Admission::Admit => ("admit", None),
@@ -208,14 +208,14 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if verdict == Admission::Mark {
             self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
         }
-        if self.links[link as usize].has_evicted() {
+        if evicted {
             self.take_evicted(link, at);
         }
         if let Admission::Drop(cause) = verdict {
             self.drop_packet(slot, Place::Queue(link), cause, at);
-            return false;
+            return None;
         }
-        true
+        Some(busy)
     }
 
     /// Counts what the discipline has evicted.
@@ -241,6 +241,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             l.start_next(now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
         };
         let evicted = l.has_evicted();
+        if let Some((slot, flow)) = l.take_expected() {
+            // Read ahead: at its turn it would be waited for.
+            black_box(self.packets.get(slot).segment ^ self.flows[flow as usize].touch_receiver());
+        }
         if !self.dropped_at_head.is_empty() {
             self.drop_at_head(link, now);
         }

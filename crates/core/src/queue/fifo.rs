@@ -169,6 +169,12 @@ impl<T: Item> Fifo<T> {
         }
     }
 
+    /// The packet at the head of the queue whose turn is next, if the discipline has just said which one [that is](Queue::expect).
+    #[inline(always)]
+    pub fn take_expected(&mut self) -> Option<&T> {
+        self.flows.as_mut()?.take_expected()
+    }
+
     /// Whether there are several queues, of which the discipline says which one is next, even if all are empty.
     #[must_use]
     #[inline]
@@ -350,6 +356,12 @@ impl<T: Item> Queue for Fifo<T> {
         flows.join(to);
         flows.push(item);
         true
+    }
+    #[inline(always)]
+    fn expect(&mut self, turns: [u32; 2]) {
+        if let Some(flows) = &mut self.flows {
+            flows.expect(turns);
+        }
     }
     fn evict_from(&mut self, queue: u32, end: End) -> Option<u32> {
         let victim = self.flows.as_mut()?.take(queue, end)?;

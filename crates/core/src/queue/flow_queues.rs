@@ -40,13 +40,18 @@ pub struct FlowQueues<T> {
     lines: Vec<Line>,
     /// Which queue the packet in question joins.
     joins: u32,
+    /// The place of the packet that is expected next.
+    expected: u32,
+    /// What was read ahead, which means nothing: kept so that it is read.
+    read: u32,
 }
 
 impl<T: Item> FlowQueues<T> {
     /// So many, all empty.
     #[must_use]
     pub fn new(queues: u32) -> FlowQueues<T> {
-        FlowQueues { places: Vec::new(), free: NONE, lines: vec![EMPTY; queues as usize], joins: 0 }
+        let lines = vec![EMPTY; queues as usize];
+        FlowQueues { places: Vec::new(), free: NONE, lines, joins: 0, expected: NONE, read: 0 }
     }
 
     /// The next packet joins this queue.
@@ -56,6 +61,22 @@ impl<T: Item> FlowQueues<T> {
     #[inline]
     pub fn join(&mut self, queue: u32) {
         self.joins = queue;
+    }
+
+    /// These take turns next, in order. The first one's head was read at the turn before, as that of the second is now: what it leads to can be
+    /// [read](FlowQueues::take_expected) without waiting for it.
+    #[inline(always)]
+    pub fn expect(&mut self, [first, second]: [u32; 2]) {
+        let head = |queue: u32| self.lines.get(queue as usize).map_or(NONE, |line| line.head);
+        let place = self.places.get(head(second) as usize);
+        (self.expected, self.read) = (head(first), place.map_or(0, |place| place.next));
+    }
+
+    /// The packet that is expected next, if one is.
+    #[inline(always)]
+    pub fn take_expected(&mut self) -> Option<&T> {
+        let at = std::mem::replace(&mut self.expected, NONE);
+        self.places.get(at as usize)?.item.as_ref()
     }
 
     /// How many queues there are.

@@ -71,6 +71,9 @@ pub trait Queue {
     fn head_flow(&self, queue: u32) -> Option<FlowId>;
     /// Moves the packet at the head of one of several queues to the end of another; false if there was none.
     fn move_head(&mut self, from: u32, to: u32) -> bool;
+    /// Where the discipline keeps several queues and nothing of them is near: whose turns are next, in order. What they will need may be read
+    /// ahead; nothing else comes of it.
+    fn expect(&mut self, _turns: [u32; 2]) {}
     /// Drops a packet of one of several queues: its size, if there was one.
     fn evict_from(&mut self, queue: u32, end: End) -> Option<u32>;
 }

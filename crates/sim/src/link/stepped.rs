@@ -113,6 +113,13 @@ impl<C: Clock> Link<C> {
         Some((next, takes, there))
     }
 
+    /// The slot of the packet that is expected to leave next, and whose it is, if its discipline has just said so: flows come by turns.
+    #[inline(always)]
+    pub fn take_expected(&mut self) -> Option<(u32, u32)> {
+        let packet = self.queue.get_mut()?.fifo.take_expected()?;
+        Some((packet.slot, packet.flow().0))
+    }
+
     /// Stepped service: the last packet was sent at `at`, and none waits. False: [`Link::start_next`] has to be asked, as a scheduler or a
     /// discipline with several queues has a say.
     pub fn rest(&mut self, at: C) -> bool {

@@ -211,3 +211,22 @@ proptest! {
         }
     }
 }
+
+/// Where many queues take turns, those named as following are the next two; where few do, none is named.
+#[test]
+fn the_next_two_turns_are_known_where_many_wait() {
+    for (queues, known) in [(MANY + 50, true), (MANY - 50, false)] {
+        let mut b = Bench::new(queues as usize, 100);
+        for queue in (0..queues).cycle().take(3 * queues as usize) {
+            b.arrive(queue, 100);
+        }
+        for _ in 0..=queues {
+            b.depart();
+        }
+        for _ in 0..20 {
+            let (queue, _) = b.depart().expect("something waits");
+            let following = b.scheduler.following(queue);
+            assert_eq!(following, known.then_some([queue + 1, queue + 2]));
+        }
+    }
+}

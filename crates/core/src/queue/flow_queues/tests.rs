@@ -68,3 +68,21 @@ proptest! {
         prop_assert!(queues.is_empty());
     }
 }
+
+/// What is expected is the head of the first of the two queues, once; none where that is empty.
+#[test]
+fn the_head_of_the_queue_whose_turn_is_next_is_expected() {
+    let mut queues: FlowQueues<Stamped> = FlowQueues::new(3);
+    for (number, queue) in (0..).zip([1, 1, 2]) {
+        queues.join(queue);
+        queues.push(item(number, 100));
+    }
+    let mut expected = |turns| {
+        queues.expect(turns);
+        [queues.take_expected().map(|p| p.flow.0), queues.take_expected().map(|p| p.flow.0)]
+    };
+    assert_eq!(expected([1, 2]), [Some(0), None]);
+    assert_eq!(expected([2, 0]), [Some(2), None]);
+    assert_eq!(expected([0, 1]), [None, None]);
+    assert_eq!(expected([9, 9]), [None, None], "no such queues");
+}

@@ -144,7 +144,7 @@ impl<C: Clock> Sender<C> {
     /// Reads from each cache line that every acknowledgement touches: what it reads means nothing.
     #[inline]
     pub fn touch(&self) -> u64 {
-        self.cwnd.to_bits() ^ self.jitter.to_bits() ^ u64::from(matches!(self.recovery, Recovery::Reno))
+        self.cwnd.to_bits() ^ self.jitter.to_bits() ^ u64::from(self.ecn.is_some())
     }
 
     /// The retransmission timer expired. RFC 6298 §5.4–5.6: the earliest segment is retransmitted, and the timer set to
