@@ -138,6 +138,23 @@ def test_senders_are_those_that_were_asked_for() -> None:
     assert senders("rfc-cubic")["bulk"] == ("rfc", "cubic")
 
 
+def test_notes_are_true_of_the_files() -> None:
+    rfc = " ".join(read("rfc7928").words["notes"])
+    # RFC 5681 §4.1: senders have it, whatever --tcp chose.
+    assert "no restart" not in rfc
+    assert "(RFC 5681 §4.1)" in rfc
+    for d in ABOUT.definitions:
+        table = ABOUT.table(d)
+        # RFC 7928 §2.7: K = 10 round trips.
+        assert table["measure"]["every"] == "1 s", d.id
+        assert any(group["rtt"] == "100 ms" for group in table["flows"]), d.id
+    about = read("l4s")
+    assert "Every queue has a limit of 250 ms." in " ".join(about.words["notes"])
+    for d in about.definitions:
+        link = about.load(d).check().effective["links"][0]
+        assert link["queue"]["limit"]["ms"] == 250, d.id
+
+
 def test_two_disciplines_stand_in_a_row() -> None:
     # RFC 7928 §10.2: the same with identical parameters, the same with different ones, two different ones.
     made = plan(aqms=["codel", "sfq"], scenarios=["10.2"])
