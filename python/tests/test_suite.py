@@ -31,7 +31,7 @@ from inprofile.suite.measure import TITLES, better, measure, title
 from inprofile.suite.outcome import Entry
 from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
-from inprofile.suite.tables import pair_figures
+from inprofile.suite.tables import pair_figures, variant_title
 
 ABOUT = read("rfc7928")
 #: RFC 7928, Figure 4, and the sections whose tests it leaves out.
@@ -171,6 +171,13 @@ def test_two_disciplines_stand_in_a_row() -> None:
         pair = links["two-disciplines", other]
         assert (pair["first"]["aqm"], pair["bottleneck"]["aqm"]) == (aqm, "codel")
     assert made.absent["two-queues-unlike", "sfq"] == "no parameter sets its delay"
+
+
+def test_a_discipline_at_the_first_router_has_its_name_though_it_was_not_chosen() -> None:
+    made = plan(aqms=["codel"], scenarios=["two-disciplines"])
+    of = definition("two-disciplines")
+    names = [variant_title(Suite(made, {}), of, v) for v in of.variants]
+    assert names == [f"{name} at the first router" for name in ("Drop-tail", "CoDel", "PIE")]
 
 
 def test_what_sets_the_delay_is_turned_over_a_range() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from .._version import __version__
 from ..measures import Measures
 from ..stats import Estimate, Paired, estimate, estimated, paired
-from .contestants import DROP_TAIL
+from .contestants import DROP_TAIL, contestants
 from .measure import better, bounds, bounds_of_difference, title, unit
 from .scenarios import Definition
 from .work import Cell, Plan
@@ -130,8 +130,9 @@ class Suite:
         ]
 
     def title(self, contestant: str) -> str:
-        """A contestant's name as people write it."""
-        return next((c.title for c in self.plan.contestants if c.id == contestant), contestant)
+        """A contestant's name as people write it, also of one that was not chosen."""
+        known = (*self.plan.contestants, *contestants())
+        return next((c.title for c in known if c.id == contestant), contestant)
 
     def to_json(self) -> dict[str, Any]:
         """What `suite --json` prints."""
