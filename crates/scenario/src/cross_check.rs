@@ -112,7 +112,8 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
                 continue;
             };
             let context = Context { link_rate: Some(rate), limit: Some(queue.limit), ..model.context() };
-            if (queue.aqm.build)(&queue.aqm.values, &context).l4s() {
+            let mechanism = (queue.aqm.build)(&queue.aqm.values, &context);
+            if mechanism.l4s() {
                 continue;
             }
             let (name, link, aqm) = (&group.name, model.direction_name(at), queue.aqm.name);
@@ -121,7 +122,7 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
                 format!(
                     "{name} sends ECT(1), but {aqm} at {link} has l4s = false: it treats ECT(1) as Not-ECT and drops where it would mark"
                 )
-            } else if queue.aqm.values.get("ecn") == Some(&Value::Flag(true)) {
+            } else if mechanism.marks() {
                 format!(
                     "{name} sends ECT(1), but {aqm} at {link} marks it like ECT(0): L4S flows would take far more than their share there"
                 )

@@ -9,7 +9,15 @@ use inprofile_sim::outcome::Outcome;
 
 /// Four Reno flows with ECN and a datagram flow of this code point and rate, at 10 Mbit/s.
 fn scenario(queue: &str, ecn: &str, rate: &str) -> Scenario {
-    let text = format!(
+    read(&text(queue, ecn, rate))
+}
+
+fn read(text: &str) -> Scenario {
+    Scenario::parse(text, "l4s.toml", &[], &Registry::default()).unwrap_or_else(|e| panic!("{e:#?}"))
+}
+
+fn text(queue: &str, ecn: &str, rate: &str) -> String {
+    format!(
         r#"
 title = "l4s"
 duration = "20 s"
@@ -37,8 +45,7 @@ to = "s"
 rtt = "20 ms"
 traffic = {{ kind = "cbr", rate = "{rate}", packet = "1000 B", dither = 1.0, ecn = "{ecn}" }}
 "#
-    );
-    Scenario::parse(&text, "l4s.toml", &[], &Registry::default()).unwrap_or_else(|e| panic!("{e:#?}"))
+    )
 }
 
 fn run(scenario: &Scenario, traced: bool) -> Outcome {
@@ -77,6 +84,88 @@ fn ect1_into_a_queue_without_l4s_is_warned_of() {
     assert!(of_off.warnings()[0].remedy.contains("l4s = true"), "{}", of_off.warnings()[0].remedy);
     for (queue, ecn) in [(off, "ect0"), (codel, "ect0"), (codel, "not_ect"), (r#"aqm = "pi2""#, "ect1")] {
         assert_eq!(warnings(&scenario(queue, ecn, "2 Mbit/s")), [""; 0], "{queue} {ecn}");
+    }
+}
+
+/// What marks and what doesn't: by a parameter of that name, by curves or a threshold of its own, or not at all. What a run marks agrees.
+#[test]
+fn what_marks_is_told_from_what_drops() {
+    let red = r#"min_th = "20 packets", max_th = "60 packets", max_p = 0.1"#;
+    let thresholds =
+        |low: u32| format!(r#"{{ min_th = "{low} packets", max_th = "60 packets", max_p = 0.1 }}"#);
+    let (one, low) = (thresholds(20), thresholds(5));
+    let wred = format!(r#"aqm = "wred", green = {one}, yellow = {one}"#);
+    let rio = |aqm: &str| format!(r#"aqm = "{aqm}", in = {one}, out = {one}"#);
+    let plain = |aqm: &str| format!(r#"aqm = "{aqm}""#);
+    let with_ecn = [
+        format!(r#"aqm = "red", {red}"#),
+        format!(r#"aqm = "choke", {red}"#),
+        plain("ared"),
+        plain("sfb"),
+        rio("rio"),
+        wred.clone(),
+        plain("pie"),
+        plain("fq_pie"),
+        plain("codel"),
+        plain("fq_codel"),
+        plain("cobalt"),
+    ];
+    let cases = with_ecn
+        .iter()
+        .flat_map(|queue| [(format!("{queue}, ecn = true"), true), (format!("{queue}, ecn = false"), false)]);
+    let of_their_own = [
+        (format!("{wred}, green_ecn = {low}"), true),
+        (format!("{wred}, yellow_ecn = {low}, ecn = false"), true),
+        (r#"aqm = "fq_codel", ecn = false, ce_threshold = "1 ms""#.into(), true),
+        // RFC 8033 §5.1: no drop probability is below 0.
+        (r#"aqm = "pie", ecn = true, mark_ecnth = 0.0"#.into(), false),
+        (r#"aqm = "fq_pie", ecn = true, mark_ecnth = 0.0"#.into(), false),
+        (r#"aqm = "sfq""#.into(), false),
+    ];
+    for (queue, marks) in cases.chain(of_their_own) {
+        let scenario = scenario(&queue, "ect1", "11 Mbit/s");
+        let said = warnings(&scenario).into_iter().find(|w| w.contains("ECT(1)")).expect("a warning");
+        assert_eq!(said.contains("marks it like ECT(0)"), marks, "{queue}: {said}");
+        assert_eq!(said.contains("does not mark"), !marks, "{queue}: {said}");
+        if queue.contains("yellow_ecn") {
+            continue; // Nothing here is yellow.
+        }
+        let marked = run(&scenario, false).links[0].total.marked[0];
+        assert_eq!(marked > 0, marks, "{queue}: {marked} packets");
+    }
+}
+
+/// A queue before the slowest link is warned of where it marks, whatever the parameter is called.
+#[test]
+fn marks_before_the_slowest_link_are_warned_of() {
+    let before = |queue: &str| {
+        let link = format!(
+            r#"[[links]]
+name = "a"
+from = "r"
+to = "m"
+rate = "20 Mbit/s"
+delay = "1 ms"
+queue = {{ {queue}, limit = "1000 packets" }}
+[[links]]
+name = "b"
+from = "m""#
+        );
+        let slowest = text(r#"aqm = "dualpi2""#, "ect1", "2 Mbit/s");
+        warnings(&read(&slowest.replacen("[[links]]\nname = \"b\"\nfrom = \"r\"", &link, 1)))
+    };
+    let curve = r#"{ min_th = "20 packets", max_th = "60 packets", max_p = 0.1 }"#;
+    let wred = format!(r#"aqm = "wred", green = {curve}, yellow = {curve}"#);
+    for queue in [
+        r#"aqm = "codel", ecn = true"#,
+        &format!("{wred}, green_ecn = {curve}"),
+        r#"aqm = "fq_codel", ecn = false, ce_threshold = "1 ms""#,
+    ] {
+        let said = before(queue);
+        assert!(said.len() == 1 && said[0].contains("at a marks it like ECT(0)"), "{queue}: {said:?}");
+    }
+    for queue in [r#"aqm = "codel""#, r#"aqm = "pie", ecn = true, mark_ecnth = 0.0"#, &wred] {
+        assert_eq!(before(queue), [""; 0], "{queue}");
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::backends::{Outcome, Row, live, simulated};
 use crate::settings::{LINK, QUEUE, Setting, built, context, values_of};
+use inprofile_core::packet::Ecn;
 use inprofile_core::queue::priority::Priority;
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler, Entry, Registry, SchedulerEntry};
@@ -162,5 +163,9 @@ pub fn compare(pair: &Pair<'_>, seed: u64, tally: &mut Tally) {
         assert_eq!(got, expected, "{what}: packet {i} of {}", arrivals.len());
     }
     assert_eq!(got.len(), expected.len(), "{what}");
+    // Nobody sends CE: it is a mark of one of these queues.
+    let ce = |row: &Row| matches!(row.outcome, Outcome::Sent { ecn: Ecn::Experienced, .. });
+    let may_mark = pair.queues().0.iter().any(|setup| setup.aqm.marks());
+    assert!(may_mark || !got.iter().any(ce), "{what}: it marks, and says that it doesn't");
     tally.add(&got);
 }

@@ -77,7 +77,12 @@ fn holds(what: &str, network: &dyn Fn(bool) -> Network) {
         // That packets are conserved, the engine checks itself.
         engine::run(network(trace), &AtomicBool::new(false), None).unwrap_or_else(|e| panic!("{what}: {e}"))
     };
+    let marks = match &network(false).links[0].queue {
+        inprofile_sim::network::Queue::One { aqm, .. } => aqm.marks(),
+        inprofile_sim::network::Queue::Scheduled(_) => true,
+    };
     let (computed, again, stepped) = (run(false), run(false), run(true));
+    assert!(marks || computed.links[0].total.marked == [0; 3], "{what}: it marks, and says that it doesn't");
     // By text: a figure that is not a number is unlike itself.
     assert_eq!(format!("{computed:?}"), format!("{again:?}"), "{what}: equal seeds differ");
     assert_eq!(computed.flows, stepped.flows, "{what}: a link computed ahead and one that is stepped differ");

@@ -300,6 +300,10 @@ impl Aqm for Cobalt {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,

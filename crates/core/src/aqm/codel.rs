@@ -301,6 +301,10 @@ impl Aqm for Codel {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,

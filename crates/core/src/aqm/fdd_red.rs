@@ -349,6 +349,10 @@ impl<R: Reading> Aqm for FddRed<R> {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.options.ecn
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,

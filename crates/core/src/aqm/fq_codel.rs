@@ -197,6 +197,10 @@ impl Aqm for FqCodel {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.ecn || self.ce_threshold.is_some()
+    }
+
     fn flow_queues(&self) -> u32 {
         self.scheduler.queues()
     }

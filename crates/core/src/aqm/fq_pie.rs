@@ -116,6 +116,10 @@ impl Aqm for FqPie {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.control.marks()
+    }
+
     fn flow_queues(&self) -> u32 {
         self.scheduler.queues()
     }

@@ -48,6 +48,12 @@ pub trait Aqm: Mechanism {
         false
     }
 
+    /// Whether it ever marks packets of ECN-capable transports, as it is set. One that doesn't drops them like others: to its queue no
+    /// code point means anything.
+    fn marks(&self) -> bool {
+        false
+    }
+
     /// Decides on an arrival; the queue does not hold it yet.
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,

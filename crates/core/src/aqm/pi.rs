@@ -178,6 +178,10 @@ impl<R: Reading> Aqm for Pi<R> {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,

@@ -48,6 +48,12 @@ pub struct Control {
 }
 
 impl Control {
+    /// §5.1: whether there is a drop probability at which ECN-capable packets are marked.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        self.params.ecn && self.params.mark_ecnth > 0.0
+    }
+
     /// The state of an empty queue.
     #[must_use]
     pub fn vars(&self) -> Vars {
@@ -334,6 +340,10 @@ impl Mechanism for Pie {
 impl Aqm for Pie {
     fn serves(&self) -> bool {
         true
+    }
+
+    fn marks(&self) -> bool {
+        self.control.marks()
     }
 
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(

@@ -195,6 +195,10 @@ impl Aqm for Rem {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,

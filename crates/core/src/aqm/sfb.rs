@@ -329,6 +329,10 @@ impl Aqm for Sfb {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.params.ecn
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,

@@ -110,6 +110,10 @@ impl Aqm for Rem {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.marks
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,

@@ -7,7 +7,7 @@ use inprofile_core::aqm::Aqm;
 use inprofile_core::marker::{EDGE, Marker};
 use inprofile_core::mechanism::{FlowGauge, Gauge, Mechanism};
 use inprofile_core::packet::{Direction, FlowId, Packet};
-use inprofile_core::params::{Context, Values};
+use inprofile_core::params::{Context, Value, Values};
 use inprofile_core::queue::Queue;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Oracle, Outbox, Signal};
@@ -39,6 +39,8 @@ pub(super) struct Instance {
     gauges: Option<Py<PyAny>>,
     flow_gauges: Option<Py<PyAny>>,
     stats: Option<Py<PyAny>>,
+    /// The parameter `ecn`.
+    ecn: bool,
     random: Option<Py<Random>>,
     /// Stands in for the stream that [`Random`] holds during a decision.
     spare: Rng,
@@ -62,6 +64,7 @@ impl Instance {
                 gauges: None,
                 flow_gauges: None,
                 stats: None,
+                ecn: values.get("ecn") == Some(&Value::Flag(true)),
                 random: None,
                 spare: Rng::for_component(0, ""),
                 failed: Cell::new(false),
@@ -328,6 +331,11 @@ impl Marker for Instance {
 impl Aqm for Instance {
     fn serves(&self) -> bool {
         self.depart.is_some()
+    }
+
+    /// What else it answers is not known before it is asked.
+    fn marks(&self) -> bool {
+        self.ecn
     }
 
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(

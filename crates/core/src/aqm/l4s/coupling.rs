@@ -175,6 +175,12 @@ impl Config {
         self.ecn && ecn.can_mark() && ecn != Ecn::Ect1
     }
 
+    /// Whether packets of either kind are ever marked.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        self.l4s || self.ecn
+    }
+
     /// Whether marks no longer suffice (§A.2).
     #[must_use]
     pub fn overloaded(&self, p_prime: f64) -> bool {

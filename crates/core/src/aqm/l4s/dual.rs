@@ -148,6 +148,10 @@ impl<B: Base> Aqm for Dual<B> {
         self.coupling.config().l4s
     }
 
+    fn marks(&self) -> bool {
+        self.coupling.config().marks()
+    }
+
     fn flow_queues(&self) -> u32 {
         2
     }

@@ -88,6 +88,10 @@ impl Aqm for Pi2 {
         self.coupling.config().l4s
     }
 
+    fn marks(&self) -> bool {
+        self.coupling.config().marks()
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,

@@ -194,6 +194,10 @@ impl Mechanism for Ared {
 }
 
 impl Aqm for Ared {
+    fn marks(&self) -> bool {
+        self.red.marks()
+    }
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,

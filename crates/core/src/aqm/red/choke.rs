@@ -125,6 +125,10 @@ impl Aqm for Choke {
         true
     }
 
+    fn marks(&self) -> bool {
+        self.law.config.rule.ecn
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,

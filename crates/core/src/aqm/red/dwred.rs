@@ -182,6 +182,10 @@ impl Mechanism for Dwred {
 }
 
 impl Aqm for Dwred {
+    fn marks(&self) -> bool {
+        self.law.config.rule.ecn
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,

@@ -176,6 +176,10 @@ impl<R: Reading> Aqm for Red<R> {
         self.law.config.full.drop != DropAt::Tail
     }
 
+    fn marks(&self) -> bool {
+        self.law.config.rule.ecn
+    }
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,

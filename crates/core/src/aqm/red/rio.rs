@@ -224,6 +224,10 @@ impl<R: Reading> Mechanism for Rio<R> {
 }
 
 impl<R: Reading> Aqm for Rio<R> {
+    fn marks(&self) -> bool {
+        self.law.config.rule.ecn
+    }
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,

@@ -253,6 +253,10 @@ impl<R: Reading> Mechanism for RioPlusOut<R> {
 }
 
 impl<R: Reading> Aqm for RioPlusOut<R> {
+    fn marks(&self) -> bool {
+        self.rio.marks()
+    }
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,

@@ -249,6 +249,10 @@ impl Mechanism for Wred {
 }
 
 impl Aqm for Wred {
+    fn marks(&self) -> bool {
+        self.law.config.rule.ecn || self.marks.is_some()
+    }
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
