@@ -7,7 +7,7 @@
 //! queue's own; whether no more than a packet waits is asked of all queues together, as RFC 8289 §4.4 wants it, and as it is in Linux.
 //! `variant = "linux"`: CoDel's [control law](super::codel) is Linux's; over the limit half the bytes of a queue go, not half its
 //! packets, and count as CoDel's drops; an empty new queue goes behind old ones, if there are any (RFC: in any case).
-//! Non-goal: a queue for each flow for certain. Flows are hashed, and those that collide share a queue (§5.3).
+//! Non-goal: a queue for each flow for certain. Flows are hashed, and those that collide share a queue (RFC 8290 §5.3).
 
 use crate::aqm::codel::Variant;
 use crate::aqm::fq::{self, Hash, Scheduler};
