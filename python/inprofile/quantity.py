@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .stats import Estimate
 
-__all__ = ["bits_per_second", "mean_pm", "number", "pm", "quantity", "scale"]
+__all__ = ["bits_per_second", "in_seconds", "mean_pm", "number", "pm", "quantity", "scale"]
 
 _STEPS: dict[str, Sequence[tuple[float, str]]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -19,6 +19,7 @@ _STEPS: dict[str, Sequence[tuple[float, str]]] = {
 
 
 _RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
+_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12}
 
 
 def scale(unit: str, size: float) -> tuple[float, str]:
@@ -41,6 +42,16 @@ def bits_per_second(text: str) -> float:
     """
     amount, unit = text.split()
     return float(amount) * _RATES[unit]
+
+
+def in_seconds(text: str) -> float:
+    """A time as an effective experiment writes it.
+
+    >>> in_seconds("20 s"), in_seconds("100 ms")
+    (20.0, 0.1)
+    """
+    amount, unit = text.split()
+    return float(amount) * _TIMES[unit]
 
 
 def number(value: float, digits: int = 4) -> str:

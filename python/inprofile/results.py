@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._input import visible
 from ._version import __version__
+from .quantity import in_seconds
 from .storage import TABLES, FolderInUse, ResultError, read_folder, write_folder
 from .summary import Rows, Summary
 from .units import with_units
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from . import _internal
     from .contracts import Contracts
     from .delays import Delays
+    from .flow_times import FlowTimes
     from .groups import Groups
     from .plot import Plots
 
@@ -207,6 +209,18 @@ class Result:
         from .delays import Delays
 
         return Delays(self.delays)
+
+    def flow_times(self) -> FlowTimes:
+        """Completion times of transfers and, with `measure.distributions`, start-up times of TCP flows.
+
+        By group, over the measured window and the seeds: how many, how many unfinished, mean and quantiles.
+        """
+        from .flow_times import FlowTimes
+
+        measure = self.provenance.effective["measure"]
+        window = (in_seconds(measure["from"]), in_seconds(measure["to"]))
+        measured = bool(measure.get("distributions")) and self.provenance.live is None
+        return FlowTimes(self.flows, self.seeds, window, measured)
 
     def rows(self, table: str) -> Rows:
         """`flows`, `queues` or `markers` with each figure's mean and interval over the seeds."""

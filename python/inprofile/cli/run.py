@@ -218,6 +218,10 @@ def as_text(result: Result, every: bool = False) -> str:
         for what, rows in (("Queues", queues), ("Markers", edges))
         if rows
     )
+    times = result.flow_times()
+    # Of bulk flows there are start-up times only, which are in --json.
+    if finite := [row for row in times if row.traffic != "bulk"]:
+        parts.append(f"Times of flows, within the window\n{text_table(*times.table(finite))}")
     if delays := result.distributions():
         # Colours one by one are in the table: for each of them there is a line of its group.
         shown_delays = [d for d in delays if d.colour is None and (d.point == measured or d.group)]
@@ -258,6 +262,7 @@ def as_json(result: Result, file: str) -> dict[str, Any]:
             for row, kept in zip(result.rows("flows"), result.contracts.flows(), strict=True)
         ),
         **{kind: (row.to_json() for row in result.rows(kind)) for kind in ("queues", "markers")},
+        "flow_times": [row.to_json() for row in result.flow_times()],
         "delays": [delay.to_json() for delay in result.distributions()],
         "conservation": True,
         "provenance": {
