@@ -128,13 +128,38 @@ pub fn example(field: &Field) -> String {
     }
     match field.kind {
         Kind::Flag => "true".into(),
-        Kind::Count | Kind::Number => number(field.bounds),
+        Kind::Count => number(field.bounds, &[10.0, 1.0]),
+        Kind::Number => match field.name {
+            // A Pareto distribution has a mean from 1 on.
+            "shape" => "1.5".into(),
+            "w_q" => "0.002".into(),
+            // RFC 9332, Appendix A.
+            "alpha" => "0.16".into(),
+            "beta" => "3.2".into(),
+            _ => number(field.bounds, &[0.1, 1.0, 10.0]),
+        },
         Kind::Rate => "\"1.2 Mbit/s\"".into(),
-        Kind::Duration => "\"100 ms\"".into(),
-        Kind::Bytes => "\"1000 B\"".into(),
-        // The lower of a pair: about a third of the upper (Floyd's advice for RED).
-        Kind::Backlog if field.name.starts_with("min_") => "\"15 packets\"".into(),
-        Kind::Backlog => "\"50 packets\"".into(),
+        Kind::Duration => match field.name {
+            "ce_threshold" => "\"1 ms\"".into(),
+            "t_update" => "\"16 ms\"".into(),
+            "perturb" => "\"10 s\"".into(),
+            _ => "\"100 ms\"".into(),
+        },
+        Kind::Bytes => match field.name {
+            "flow_quantum" | "mtu" => "\"1500 B\"".into(),
+            "memory_limit" => "\"4 MB\"".into(),
+            "header" => "\"40 B\"".into(),
+            _ => "\"1000 B\"".into(),
+        },
+        Kind::Backlog => match field.name {
+            "quantum" => "\"1500 B\"".into(),
+            "size" => "\"1 MB\"".into(),
+            "initial_window" => "\"10 packets\"".into(),
+            // The lower of a pair: about a third of the upper (Floyd's advice for RED).
+            "t_rd" => "\"15 packets\"".into(),
+            name if name.starts_with("min_") => "\"15 packets\"".into(),
+            _ => "\"50 packets\"".into(),
+        },
         Kind::Choice(words) => format!("\"{}\"", words.first().copied().unwrap_or("")),
         Kind::Group(fields) => {
             let needed = fields.iter().filter(|f| matches!(f.default, Default::Required));
@@ -144,8 +169,8 @@ pub fn example(field: &Field) -> String {
     }
 }
 
-/// A small number that the bounds allow.
-fn number(bounds: Bounds) -> String {
-    let candidates = [0.1, 1.0, 10.0, bounds.max, bounds.min];
-    candidates.iter().find(|x| bounds.allow(**x)).map_or_else(|| "1".into(), f64::to_string)
+/// The first of these that the bounds allow, or one of their ends.
+fn number(bounds: Bounds, candidates: &[f64]) -> String {
+    let mut candidates = candidates.iter().copied().chain([bounds.max, bounds.min]);
+    candidates.find(|x| bounds.allow(*x)).map_or_else(|| "1".into(), |x| x.to_string())
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use inprofile_config::mechanism;
+use inprofile_core::params::{Default, Field};
 use inprofile_core::registry::Registry;
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
 use inprofile_scenario::{Scenario, Severity, catalogue, schema};
@@ -376,4 +378,43 @@ fn the_schema_knows_every_key_the_parser_knows() {
     assert_eq!(rio["required"], serde_json::json!(["aqm", "limit", "in", "out"]));
     assert_eq!(rio["additionalProperties"], false);
     assert_eq!(rio["properties"]["w_q"]["exclusiveMinimum"], 0.0);
+}
+
+/// What is proposed for a parameter that has no default: together a good setting, and each that may be left out is one with them.
+#[test]
+fn what_is_proposed_is_accepted() {
+    fn accepted(
+        name: &str,
+        fields: &[Field],
+        check: &dyn Fn(&str) -> Result<Scenario, Vec<inprofile_scenario::Problem>>,
+    ) {
+        let one = |f: &Field| format!(", {} = {}", f.name, mechanism::example(f));
+        let of = |fields: &[&Field]| fields.iter().map(|f| one(f)).collect::<String>();
+        let needed: Vec<&Field> = fields.iter().filter(|f| matches!(f.default, Default::Required)).collect();
+        let derived = fields.iter().filter(|f| matches!(f.default, Default::Derived));
+        let settings = derived.map(|f| [&needed[..], &[f]].concat()).chain([needed.clone()]);
+        for text in settings.map(|fields| of(&fields)) {
+            check(&text).unwrap_or_else(|problems| panic!("{name}{text}: {problems:#?}"));
+        }
+    }
+    let registry = Registry::default();
+    let file = include_str!("good/two-flows.toml");
+    let parse = |old: &str, new: &str| {
+        assert_eq!(file.matches(old).count(), 1);
+        Scenario::parse(&file.replace(old, new), "proposed.toml", &[], &registry)
+    };
+    for aqm in &registry.aqms {
+        accepted(aqm.name, aqm.fields, &|text| {
+            let new = format!(r#"aqm = "{}", limit = "100 packets"{text}"#, aqm.name);
+            parse(r#"aqm = "drop_tail", limit = "100 packets""#, &new)
+        });
+    }
+    for marker in &registry.markers {
+        accepted(marker.name, marker.fields, &|text| {
+            parse(
+                r#"kind = "token_bucket", depth = "2 packets""#,
+                &format!(r#"kind = "{}"{text}"#, marker.name),
+            )
+        });
+    }
 }
