@@ -31,7 +31,7 @@ from inprofile.suite.measure import TITLES, better, measure, title
 from inprofile.suite.outcome import Entry
 from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
-from inprofile.suite.tables import pair_figures, variant_title
+from inprofile.suite.tables import cell, pair_figures, variant_title
 
 ABOUT = read("rfc7928")
 #: RFC 7928, Figure 4, and the sections whose tests it leaves out.
@@ -315,6 +315,51 @@ def test_start_up_and_completion_are_of_the_window() -> None:
     ]
     assert found["completion:15kB"][0] == pytest.approx(np.mean(done))
     assert "startup:bulk" not in found, "both began before the window"
+
+
+def test_transfers_that_did_not_complete_are_counted() -> None:
+    result = (
+        inprofile.load(ABOUT.folder / "flow-sizes.toml").set("links.bottleneck.rate", "2 Mbit/s").run(seeds=1)
+    )
+    found = measure(result, definition("flow-sizes")).values
+    for group in ("15kB", "150kB", "1500kB"):
+        rows = [row for row in result.flows.to_pylist() if row["group"] == group]
+        within = [row for row in rows if row["completed"] and 20 <= row["completed"] < 100]
+        # With Poisson arrivals the last may come after the end.
+        never = [row for row in rows if row["completed"] is None and row["start"] < 100]
+        assert found[f"completed:{group}"][0] == len(within)
+        assert found[f"unfinished:{group}"][0] == len(never)
+    assert (found["completed:1500kB"][0], found["unfinished:1500kB"][0]) == (0, 9), "the long ones starve"
+    assert not {"completed:bulk", "unfinished:bulk"} & found.keys()
+
+
+def test_of_pages_each_client_has_at_most_one_unfinished() -> None:
+    scenario = inprofile.load(ABOUT.folder / "mix.toml").with_({"measure.to": "24 s"})
+    result = scenario.run(seeds=1)
+    found = measure(result, definition("mix")).values
+    pages = [row for row in result.downloads.to_pylist() if row["group"] == "web"]
+    assert found["completed:web"][0] == sum(20 <= page["completed"] < 24 for page in pages)
+    # Those that were there later, and had been asked for.
+    later = sum(page["asked"] < 24 <= page["completed"] for page in pages)
+    assert found["unfinished:web"][0] == later
+    assert 0 < later <= 6
+
+
+def test_a_mean_time_has_beside_it_how_many_it_is_of() -> None:
+    made = plan(aqms=["codel"], scenarios=["flow-sizes"])
+
+    def figures(completed: list[float], unfinished: list[float], times: list[float]) -> Measures:
+        values = {"completed:15kB": completed, "unfinished:15kB": unfinished, "completion:15kB": times}
+        return Measures((1, 2, 3), {name: np.array(v) for name, v in values.items()}, {})
+
+    mine = figures([3, 0, 0], [15, 16, 17], [0.25, np.nan, np.nan])
+    entry = Entry(next(c for c in made.work), mine, figures([9, 9, 9], [0, 0, 0], [0.5, 0.5, 0.5]))
+    shown = cell(entry, "completion:15kB")
+    assert (shown["mean"], shown["interval"]) == ("250 ms", "1 of 3 runs")
+    assert shown["count"] == "1 completed ▼, 16 unfinished ▼"
+    assert shown["text"] == "250 ms (1 of 3 runs; 1 completed ▼, 16 unfinished ▼)"
+    none = figures([0, 0, 0], [15, 16, 17], [np.nan] * 3)
+    assert cell(Entry(entry.cell, none, None), "completion:15kB")["text"] == "– (0 completed, 16 unfinished)"
 
 
 def test_neither_threads_nor_a_cache_change_a_byte(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

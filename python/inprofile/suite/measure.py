@@ -1,11 +1,12 @@
 """What a suite keeps of a run: figures of the measured link, of groups of flows, of phases; and curves.
 
 A figure's name is the measure, behind `:` the group of flows, or behind `@` the phase. Units are bit/s and
-seconds; shares have none.
+seconds; shares and counts have none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,13 +28,14 @@ LOWER = (
     "p99",
     "variation",
     "completion",
+    "unfinished",
     "page",
     "stalled",
     "startup",
     "sync",
     "timeouts",
 )
-_HIGHER = ("goodput", "utilisation", "fi", "bitrate")
+_HIGHER = ("goodput", "utilisation", "fi", "bitrate", "completed")
 
 #: A measure in words.
 TITLES = {
@@ -54,6 +56,8 @@ TITLES = {
     "variation_p99": "99th percentile of delay variation",
     "completion": "mean completion time",
     "completion_p99": "99th percentile of completion time",
+    "completed": "completed within the measured window",
+    "unfinished": "unfinished at its end",
     "page": "mean page load time",
     "page_p99": "99th percentile of page load time",
     "bitrate": "mean rate of video",
@@ -74,6 +78,7 @@ _METRICS = {
     "sync": "loss_synchronisation",
     "timeouts": "timeouts",
 }
+_COUNTS = ("completed", "unfinished")
 _SHARES = ("utilisation", "fi", "loss", "marked", "sync")
 #: Where the cumulative distribution of queueing delay is kept.
 CURVE = (0.0, 0.01, *(i / 20 for i in range(1, 20)), 0.97, 0.99, 0.995, 0.999, 1.0)
@@ -104,7 +109,7 @@ def unit(name: str) -> str:
     what = _what(name)
     if what in ("goodput", "bitrate"):
         return "bit/s"
-    return "" if what in (*_SHARES, "ratio", "timeouts") else "s"
+    return "" if what in (*_SHARES, *_COUNTS, "ratio", "timeouts") else "s"
 
 
 def bounds(name: str) -> Bounds:
@@ -170,9 +175,14 @@ def _of_queue(result: Result, link: str, put: Any) -> None:
 
 
 def _of_groups(result: Result, put: Any) -> None:
-    """Goodput, losses, completion and start-up of each group in the window; delays from the distributions."""
+    """Goodput, losses, completion and start-up of each group in the window; delays from the distributions.
+
+    Times are of the transfers that completed within the window; how many these are is a figure, too, and how
+    many had begun and were unfinished at its end.
+    """
     sums: dict[tuple[int, str], dict[str, float]] = {}
     times: dict[tuple[int, str, str], list[float]] = {}
+    counts: dict[tuple[int, str], dict[str, int]] = {}
     measured = result.provenance.effective["measure"]
     begins, ends = (_seconds(measured[k]) for k in ("from", "to"))
     causes = [c for c in result.flows.column_names if c.startswith("dropped_")]
@@ -183,8 +193,13 @@ def _of_groups(result: Result, put: Any) -> None:
         into["sent"] += row["sent_in"] + row["sent_out"]
         into["dropped"] += sum(row[c] or 0 for c in causes)
         done = row["completed"]
-        if row["traffic"] == "transfer" and done is not None and begins <= done < ends:
-            times.setdefault((*key, "completion"), []).append(done - row["start"])
+        if row["traffic"] == "transfer":
+            count = counts.setdefault(key, dict.fromkeys(_COUNTS, 0))
+            if done is None or done >= ends:
+                count["unfinished"] += row["start"] < ends
+            elif done >= begins:
+                count["completed"] += 1
+                times.setdefault((*key, "completion"), []).append(done - row["start"])
         if row["startup"] is not None and begins <= row["start"] + row["startup"] < ends:
             times.setdefault((*key, "startup"), []).append(row["startup"])
     for (seed, group), found in sums.items():
@@ -192,6 +207,7 @@ def _of_groups(result: Result, put: Any) -> None:
         if found["sent"]:
             put(f"loss:{group}", seed, found["dropped"] / found["sent"])
     _put_times(times, put)
+    _put_counts(counts, put)
     kinds = {"excess_delay": ("excess", "mean"), "one_way_delay": ("p99", "p99")}
     kinds["delay_variation"] = ("variation_p99", "p99")
     excess: dict[int, list[tuple[float, float]]] = {}
@@ -220,10 +236,40 @@ def _of_downloads(result: Result, put: Any) -> None:
         else:
             video.setdefault((row["seed"], row["group"]), []).append((row["size"], row["stalled"]))
     _put_times(times, put)
+    web = {name: kind for name, kind in kinds.items() if kind["kind"] == "web"}
+    unfinished = _pages_unfinished(result, web, ends)
+    _put_counts(
+        {
+            (seed, group): {"completed": len(times.get((seed, group, "page"), ())), "unfinished": n}
+            for (seed, group), n in unfinished.items()
+        },
+        put,
+    )
     for (seed, group), rows in video.items():
         played = len(rows) * _seconds(kinds[group]["chunk"])
         put(f"bitrate:{group}", seed, 8 * sum(size for size, _ in rows) / played)
         put(f"stalled:{group}", seed, sum(stalled for _, stalled in rows))
+
+
+def _pages_unfinished(
+    result: Result, web: Mapping[str, Mapping[str, Any]], ends: float
+) -> dict[tuple[int, str], int]:
+    """By seed and group, how many pages had begun and were not complete at the end of the window.
+
+    A page has `connections` flows in a row, which begin together; what never began has a start after the end.
+    """
+    starts: dict[tuple[int, str], list[float]] = {}
+    for row in result.flows.to_pylist():
+        if row["group"] in web:
+            starts.setdefault((row["seed"], row["group"]), []).append(row["start"])
+    unfinished = {
+        (seed, group): sum(start < ends for start in of[:: web[group]["connections"]])
+        for (seed, group), of in starts.items()
+    }
+    for row in result.downloads.to_pylist():
+        if row["group"] in web and row["completed"] < ends:
+            unfinished[row["seed"], row["group"]] -= 1
+    return unfinished
 
 
 def _put_times(times: dict[tuple[int, str, str], list[float]], put: Any) -> None:
@@ -231,6 +277,12 @@ def _put_times(times: dict[tuple[int, str, str], list[float]], put: Any) -> None
         put(f"{name}:{group}", seed, float(np.mean(found)))
         if name != "startup":
             put(f"{name}_p99:{group}", seed, float(np.quantile(found, 0.99, method="inverted_cdf")))
+
+
+def _put_counts(counts: Mapping[tuple[int, str], Mapping[str, int]], put: Any) -> None:
+    for (seed, group), found in counts.items():
+        for name, count in found.items():
+            put(f"{name}:{group}", seed, count)
 
 
 def _of_periods(result: Result, definition: Definition, link: str, put: Any) -> None:

@@ -26,19 +26,22 @@ _PER_CENT = ("utilisation", "loss", "marked", "sync")
 SIGNS = {"better": "▲", "worse": "▼", "alike": "", "": ""}
 
 
-def figure(entry: Entry, name: str) -> str:
-    """Mean and 95 % interval with the unit; a dash where there is none."""
-    mean, interval = parts(entry, name)
-    return f"{mean} ({interval})" if interval else mean
-
-
 def parts(entry: Entry, name: str) -> tuple[str, str]:
     """Mean with its unit, and the 95 % interval in the same, as far as it is a thousandth of the mean.
 
-    Shares are per cent but for the index of fairness. Where every seed has the same value there is none.
+    Shares are per cent but for the index of fairness. Where every seed has the same value there is no
+    interval; where not every run has a value, it says how many have one.
     """
     if name not in entry:
         return "–", ""
+    mean, interval = _interval(entry, name)
+    runs, have = len(entry.measures.seeds), len(entry.values(name))
+    if have < runs:
+        return mean, f"{interval}, {have} of {runs} runs".removeprefix(", ")
+    return mean, interval if runs > 1 else "1 run"
+
+
+def _interval(entry: Entry, name: str) -> tuple[str, str]:
     found = entry[name]
     size = max(abs(found.mean), found.half or 0.0) if math.isfinite(found.half or 0.0) else abs(found.mean)
     factor, word = (0.01, "%") if name.startswith(_PER_CENT) else scale(unit(name), size)
@@ -56,22 +59,37 @@ def parts(entry: Entry, name: str) -> tuple[str, str]:
 
 
 def cell(entry: Entry | None, name: str) -> dict[str, str]:
-    """A figure as a table shows it."""
+    """A figure as a table shows it: mean, interval and how many it is of, and all of them as a text."""
     if entry is None:
         return _plain("–")
     mean, interval = parts(entry, name)
     verdict = entry.verdict(name)
+    count = _count(entry, name)
+    beside = "; ".join(text for text in (interval, count) if text)
     return {
-        "text": figure(entry, name),
+        "text": f"{mean} ({beside})" if beside else mean,
         "mean": mean,
         "interval": interval,
+        "count": count,
         "verdict": verdict,
         "sign": SIGNS[verdict],
     }
 
 
+def _count(entry: Entry, name: str) -> str:
+    """Beside a mean time: of how many transfers or pages it is, how many were unfinished; else empty."""
+    what, _, group = name.partition(":")
+    if what not in ("completion", "page") or f"completed:{group}" not in entry:
+        return ""
+    texts = []
+    for count in ("completed", "unfinished"):
+        sign = SIGNS[entry.verdict(f"{count}:{group}")]
+        texts.append(f"{number(entry[f'{count}:{group}'].mean, 3)} {count} {sign}".rstrip())
+    return ", ".join(texts)
+
+
 def _plain(text: str) -> dict[str, str]:
-    return {"text": text, "mean": text, "interval": "", "verdict": "", "sign": ""}
+    return {"text": text, "mean": text, "interval": "", "count": "", "verdict": "", "sign": ""}
 
 
 def tables(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
