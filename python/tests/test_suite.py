@@ -4,6 +4,7 @@ import json
 import math
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -460,6 +461,27 @@ def test_no_chart_takes_anothers_place() -> None:
     assert "capacity-slow-goodput-time" in shown
     assert "mix-of-voice" in shown
     assert len(shown) == len(set(shown)) == len(charts)
+
+
+def test_goodput_has_its_distribution_beside_the_delays() -> None:
+    """RFC 7928 §2.7: of the samples, one for each second of each run."""
+    made = plan(aqms=["codel"], scenarios=["mild"])
+    figures = {f"time:goodput:{20 + t}": np.array([t * 1e6, (t + 5) * 1e6]) for t in range(1, 6)}
+    of = Suite(made, {cell: Measures((1, 2), figures, {}) for cell in made.work})
+    charts: dict[str, Any] = {}
+    names = [view["name"] for view in charts_of(of, definition("mild"), ["Drop-tail", "CoDel"], charts)]
+    assert names.index("mild-goodput-cdf") == names.index("mild-cdf") + 1
+    (rows,) = charts["mild-goodput-cdf"]["datasets"].values()
+    found = {row["y"]: row["x"] for row in rows if row["scheme"] == "CoDel"}
+    # Ten samples, 1 to 10 Mbit/s: no share smaller than one of them has a value of its own.
+    assert (found[0.0], found[0.1], found[0.5], found[0.95], found[1.0]) == (1, 1, 5, 10, 10)
+    assert 0.05 not in found
+
+
+@pytest.mark.parametrize("name", ["mild", "medium", "heavy"])
+def test_the_tail_of_the_delay_is_in_the_tables_of_congestion(name: str) -> None:
+    shares = [m for m in definition(name).measures if m.startswith("delay_p")]
+    assert shares == ["delay_p50", "delay_p90", "delay_p99", "delay_p99_9"]
 
 
 def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:

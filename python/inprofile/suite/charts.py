@@ -1,4 +1,4 @@
-"""A suite's graphs: goodput over delay with ellipses, the delay's distribution, both over time."""
+"""A suite's graphs: goodput over delay with ellipses, the distributions of both, both over time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["charts_of"]
 def charts_of(
     suite: Suite, definition: Definition, titles: Sequence[str], charts: Charts
 ) -> Iterator[dict[str, str]]:
-    """Delay over goodput with ellipses, the delay's distribution, and both over time where phases differ."""
+    """Delay over goodput with ellipses, the distributions of both, and both over time where phases differ."""
     if definition.sensitivity or definition.matrix is not None:
         return
     if definition.control:
@@ -76,6 +76,12 @@ def charts_of(
             "name": f"{name}-cdf",
             "title": f"Queueing delay{of}",
             "text": "cumulative distribution: each share's delay, mean over the seeds",
+        }
+        charts[f"{name}-goodput-cdf"] = _goodput_distribution(suite, entries, titles)
+        yield {
+            "name": f"{name}-goodput-cdf",
+            "title": f"Goodput{of}",
+            "text": "cumulative distribution over the seconds of all runs, of all flows together",
         }
         if definition.phases:
             for what, factor, y in (
@@ -131,6 +137,23 @@ def _over_time(
     ]
     rows.sort(key=lambda r: (titles.index(str(r["scheme"])), r["x"]))
     return lines(rows, titles, x="time (s)", y=y)
+
+
+def _goodput_distribution(suite: Suite, entries: Sequence[Entry], titles: Sequence[str]) -> Spec:
+    """RFC 7928 §2.7: of the goodput in each period, over all periods and seeds."""
+    rows = []
+    for e in entries:
+        samples = [x for key in e.measures.values if key.startswith("time:goodput:") for x in e.values(key)]
+        if not samples:
+            continue
+        shares = [share for share in CURVE if share in (0.0, 1.0) or share * len(samples) >= 1]
+        values = np.quantile(samples, shares, method="inverted_cdf")
+        name = suite.title(e.cell.contestant)
+        rows += [
+            {"scheme": name, "x": 1e-6 * float(value), "y": share}
+            for share, value in zip(shares, values, strict=True)
+        ]
+    return lines(rows, titles, x="goodput in a second (Mbit/s)", y="share of seconds", height=240)
 
 
 def _trade_off(suite: Suite, entries: Sequence[Entry], titles: Sequence[str], group: str = "") -> Spec:
