@@ -196,7 +196,7 @@ impl Witness for Rows {
     }
 }
 
-/// Replays what came through a datapath of our own.
+/// Replays what came through a datapath of our own, up to the end of the simulation.
 pub fn live(
     arrivals: &[Arrival],
     marker: AnyMarker,
@@ -204,6 +204,7 @@ pub fn live(
     (classes, scheduler): (Vec<Setup>, AnyScheduler),
     rate: Rate,
     seed: u64,
+    end: Time,
 ) -> Vec<Row> {
     let points = CodePoints::default();
     let frames = arrivals.iter().map(|a| Frame {
@@ -247,7 +248,7 @@ pub fn live(
             .expect("memory can be read");
     }
     // The simulation goes on for a while after the last arrival.
-    path.advance(Time::from_secs(12.0), &mut rows);
+    path.advance(end, &mut rows);
     path.check().expect("nothing is lost");
     let forward = arrivals.iter().filter(|a| a.forward);
     rows.0.iter_mut().zip(forward).for_each(|(row, a)| row.flow = a.packet.flow);

@@ -10,12 +10,14 @@ use inprofile_core::packet::Ecn;
 use inprofile_core::queue::priority::Priority;
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler, Entry, Registry, SchedulerEntry};
-use inprofile_core::units::{Duration, Rate};
+use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_scenario::Scenario;
 use inprofile_sim::network::{Class, Network, Queue, Scheduled, SignalPath, Target};
 
 /// The link whose queue is compared, and the edge before it.
 const BOTTLENECK: u32 = 0;
+/// A run in which only a choice or a flag is other than in another.
+const SHORT: Duration = Duration::from_millis(4_000);
 
 /// What a pair of mechanisms is: made afresh for each backend.
 pub struct Pair<'a> {
@@ -82,6 +84,9 @@ impl Pair<'_> {
         let text = include_str!("network.toml");
         let scenario = Scenario::parse(text, "network.toml", &[], &Registry::default()).expect("a good one");
         let mut network = scenario.network(seed, trace);
+        if self.setting.is_like_another() {
+            network.duration = SHORT;
+        }
         network.edges[0].marker = self.marker();
         network.links[BOTTLENECK as usize].queue = match self.before {
             Before::One(aqm) => Queue::One { aqm: self.aqm(aqm), limit: QUEUE },
@@ -110,6 +115,8 @@ impl Pair<'_> {
 /// How many verdicts of each kind were compared.
 #[derive(Debug, Default)]
 pub struct Tally {
+    /// Runs of both.
+    pub runs: usize,
     /// Coloured by the marker.
     pub coloured: usize,
     /// Dropped by it.
@@ -118,7 +125,7 @@ pub struct Tally {
     pub admitted: usize,
     /// Let in with a mark.
     pub marked: usize,
-    /// Refused or dropped by the queue.
+    /// Refused by the queue, or dropped by it later.
     pub queue_drops: usize,
     /// Sent.
     pub departures: usize,
@@ -137,6 +144,8 @@ impl Tally {
                 Some(_) => self.queue_drops += 1,
                 None => {}
             }
+            let later = matches!(row.queue, Some((_, "admit" | "mark", _)));
+            self.queue_drops += usize::from(later && matches!(row.outcome, Outcome::Dropped(_)));
             self.departures += usize::from(matches!(row.outcome, Outcome::Sent { .. }));
         }
     }
@@ -156,9 +165,10 @@ pub fn compare(pair: &Pair<'_>, seed: u64, tally: &mut Tally) {
     let what = format!("{}, seed {seed}", pair.name());
     let network = pair.network(seed, true);
     let contracts: Vec<_> = network.flows.iter().map(|f| f.contract).collect();
+    let end = Time(network.duration.0);
     let (arrivals, expected) = simulated(network, BOTTLENECK);
     assert!(arrivals.len() > 300, "{what}: only {} packets", arrivals.len());
-    let got = live(&arrivals, pair.marker(), &contracts, pair.queues(), LINK, seed);
+    let got = live(&arrivals, pair.marker(), &contracts, pair.queues(), LINK, seed, end);
     for (i, (expected, got)) in expected.iter().zip(&got).enumerate() {
         assert_eq!(got, expected, "{what}: packet {i} of {}", arrivals.len());
     }
@@ -167,5 +177,6 @@ pub fn compare(pair: &Pair<'_>, seed: u64, tally: &mut Tally) {
     let ce = |row: &Row| matches!(row.outcome, Outcome::Sent { ecn: Ecn::Experienced, .. });
     let may_mark = pair.queues().0.iter().any(|setup| setup.aqm.marks());
     assert!(may_mark || !got.iter().any(ce), "{what}: it marks, and says that it doesn't");
+    tally.runs += 1;
     tally.add(&got);
 }

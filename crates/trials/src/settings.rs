@@ -10,16 +10,96 @@ pub const LINK: Rate = Rate(2_000_000);
 /// The limit of a queue before it.
 pub const QUEUE: Backlog = Backlog::Packets(30.0);
 
-/// Two settings of each mechanism: thresholds about the middle of the queue; low ones, a quick average and ECN.
+/// What a mechanism is set to: thresholds about the middle of the queue; low ones, a quick average and ECN; and, so that every word of
+/// every choice and both values of every flag are tried, one of them otherwise.
 #[derive(Clone, Copy, Debug)]
 pub enum Setting {
     /// Thresholds about the middle of the queue.
     Middle,
     /// Low thresholds, a quick average, ECN.
     Low,
+    /// As one of them, but for a choice or a flag.
+    But(Base, &'static str, Other),
+}
+
+/// What one choice or flag is changed in.
+#[derive(Clone, Copy, Debug)]
+pub enum Base {
+    /// [`Setting::Low`].
+    Low,
+    /// [`Setting::Middle`].
+    Middle,
+    /// [`Setting::Low`], with nothing said where nothing need be.
+    Bare,
+}
+
+impl Base {
+    /// The order in which they are tried for this field: it should make a difference.
+    fn of(name: &str) -> [Base; 3] {
+        match name {
+            // Where the queue is full now and then.
+            "drop" | "applies_to" => [Base::Middle, Base::Low, Base::Bare],
+            // Where no option comes before it.
+            "variant" | "conforms" => [Base::Bare, Base::Low, Base::Middle],
+            _ => [Base::Low, Base::Middle, Base::Bare],
+        }
+    }
+}
+
+/// What a choice or a flag is changed to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Other {
+    /// A flag's.
+    Flag(bool),
+    /// A choice's.
+    Word(&'static str),
+}
+
+impl Other {
+    /// If this field can be that.
+    fn of(self, kind: Kind) -> Option<Value> {
+        match (self, kind) {
+            (Other::Flag(flag), Kind::Flag) => Some(Value::Flag(flag)),
+            (Other::Word(word), Kind::Choice(words)) if words.contains(&word) => Some(Value::Choice(word)),
+            _ => None,
+        }
+    }
+}
+
+impl Setting {
+    /// Every word and flag of these fields that `tried` settings have not.
+    fn others(fields: &[Field], tried: &[Setting]) -> Vec<(&'static str, Other)> {
+        let all = |kind| match kind {
+            Kind::Flag => vec![Other::Flag(false), Other::Flag(true)],
+            Kind::Choice(words) => words.iter().map(|word| Other::Word(word)).collect(),
+            _ => Vec::new(),
+        };
+        let missing = |f: &Field| {
+            let had: Vec<_> = tried.iter().map(|s| value_of(f, *s)).collect();
+            all(f.kind)
+                .into_iter()
+                .filter(|o| o.of(f.kind).is_some_and(|v| !had.contains(&v)))
+                .collect::<Vec<_>>()
+        };
+        fields.iter().flat_map(|f| missing(f).into_iter().map(|other| (f.name, other))).collect()
+    }
+
+    /// Whether it differs from another by one choice or flag: a shorter run will do.
+    #[must_use]
+    pub fn is_like_another(self) -> bool {
+        matches!(self, Setting::But(..))
+    }
 }
 
 fn value_of(field: &Field, setting: Setting) -> Value {
+    let setting = match setting {
+        Setting::But(base, name, other) => match other.of(field.kind).filter(|_| name == field.name) {
+            Some(value) => return value,
+            None if matches!(base, Base::Middle) => Setting::Middle,
+            None => Setting::Low,
+        },
+        setting => setting,
+    };
     match (field.name, setting) {
         // Half of the flows speak ECN, and the low setting lets disciplines mark them.
         ("ecn", Setting::Low) => return Value::Flag(true),
@@ -28,6 +108,13 @@ fn value_of(field: &Field, setting: Setting) -> Value {
         // So that it ends within the run, and windows are small now and then.
         ("interval", Setting::Low) => return Value::Duration(Duration::from_millis(300)),
         ("small_window", Setting::Low) => return Value::Count(4),
+        // Less than the queue's limit, and more than a few packets.
+        ("memory_limit", _) => return Value::Bytes(Bytes(25_000)),
+        // A controller that comes to drop something within the run.
+        ("q_ref", Setting::Low) => return Value::Backlog(Backlog::Packets(6.0)),
+        ("a", Setting::Low) => return Value::Number(0.002),
+        ("b", Setting::Low) => return Value::Number(0.0019),
+        ("range", Setting::Low) => return Value::Duration(Duration::from_millis(100)),
         // No more than 1/k².
         ("p_cmax", Setting::Low) => return Value::Number(0.2),
         _ => {}
@@ -37,7 +124,7 @@ fn value_of(field: &Field, setting: Setting) -> Value {
     }
     let (low, high, share) = match setting {
         Setting::Middle => (8.0, 20.0, 0.1),
-        Setting::Low => (2.0, 6.0, 0.5),
+        _ => (2.0, 6.0, 0.5),
     };
     match field.kind {
         Kind::Flag => Value::Flag(true),
@@ -56,7 +143,9 @@ fn value_of(field: &Field, setting: Setting) -> Value {
 /// A value for each of them.
 #[must_use]
 pub fn values_of(fields: &[Field], setting: Setting) -> Values {
-    Values(fields.iter().map(|f| (f.name, value_of(f, setting))).collect())
+    let bare = matches!(setting, Setting::But(Base::Bare, ..));
+    let said = fields.iter().filter(|f| !(bare && matches!(f.default, Fallback::Derived)));
+    Values(said.map(|f| (f.name, value_of(f, setting))).collect())
 }
 
 /// Where it is used.
@@ -74,15 +163,22 @@ pub fn built<M>(entry: &Entry<M>, setting: Setting) -> Result<M, Fault> {
     (entry.check)(&values, &context()).map(|_| (entry.build)(&values, &context()))
 }
 
-/// Settings that this mechanism can be given here.
+/// Settings that this mechanism can be given here: those of the two that fit, and each choice's other words and flag's other value.
 ///
 /// # Panics
-/// If there is none.
+/// If there is none, or none with one of these words.
 pub fn settings<M>(entry: &Entry<M>) -> Vec<Setting> {
     let all = [Setting::Middle, Setting::Low];
-    let fit: Vec<_> = all.into_iter().filter(|s| built(entry, *s).is_ok()).collect();
+    let mut fit: Vec<_> = all.into_iter().filter(|s| built(entry, *s).is_ok()).collect();
     if let ([], Err(fault)) = (&fit[..], built(entry, Setting::Middle)) {
         panic!("{}: no setting fits: {fault:?}", entry.name);
+    }
+    for (name, other) in Setting::others(entry.fields, &fit) {
+        let found = Base::of(name)
+            .map(|base| Setting::But(base, name, other))
+            .into_iter()
+            .find(|s| built(entry, *s).is_ok());
+        fit.push(found.unwrap_or_else(|| panic!("{}: nothing fits with {name} as {other:?}", entry.name)));
     }
     fit
 }

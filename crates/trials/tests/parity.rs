@@ -1,9 +1,10 @@
 //! Simulator and datapath agree on every mechanism and scheduler that is registered.
 
+use inprofile_core::params::{Field, Kind, Value, Values};
 use inprofile_core::registry::Registry;
 use inprofile_core::units::Rate;
 use inprofile_trials::parity::{Before, Pair, Tally, compare};
-use inprofile_trials::settings::Setting;
+use inprofile_trials::settings::{Setting, settings, values_of};
 use inprofile_trials::{discipline_parity, find, marker_parity};
 
 fn seeds() -> std::ops::RangeInclusive<u64> {
@@ -32,6 +33,28 @@ fn every_discipline_gives_the_same_verdicts() {
     assert!(tally.queue_drops > 0 && tally.marked > 0 && tally.departures > 0);
 }
 
+/// Every word of every choice and both values of every flag are among what is tried.
+#[test]
+fn every_word_is_tried() {
+    fn all_tried(name: &str, fields: &[Field], settings: &[Setting]) {
+        for field in fields {
+            let words = match field.kind {
+                Kind::Flag => [false, true].map(Value::Flag).to_vec(),
+                Kind::Choice(words) => words.iter().map(|word| Value::Choice(word)).collect(),
+                _ => continue,
+            };
+            let tried: Vec<_> = settings.iter().map(|s| values_of(fields, *s)).collect();
+            for word in words {
+                let it = |values: &Values| values.get(field.name) == Some(&word);
+                assert!(tried.iter().any(it), "{name}: {} is never {word:?}", field.name);
+            }
+        }
+    }
+    let registry = Registry::default();
+    registry.markers.iter().for_each(|e| all_tried(e.name, e.fields, &settings(e)));
+    registry.aqms.iter().for_each(|e| all_tried(e.name, e.fields, &settings(e)));
+}
+
 /// Three classes before the link, unlike in their disciplines, with and without set rates, under every scheduler.
 #[test]
 fn every_scheduler_gives_the_same_verdicts() {
@@ -46,6 +69,7 @@ fn every_scheduler_gives_the_same_verdicts() {
         [("drop_tail", rate(400)), ("rio", None), ("fdd_red", None)],
         [("rio", None), ("drop_tail", None), ("red", None)],
         [("fq_codel", rate(900)), ("fq_codel", None), ("rio", None)],
+        [("dualpi2", rate(900)), ("sfq", None), ("fq_pie", rate(600))],
     ];
     for scheduler in &registry.schedulers {
         for classes in sets.map(|set| set.map(|(name, rate)| (aqm(name), rate))) {
