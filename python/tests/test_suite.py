@@ -105,6 +105,22 @@ def test_the_mix_is_the_one_recommended() -> None:
     assert mix["web"]["tcp"]["initial_window"] == "10 packets"  # type: ignore[index]
 
 
+@pytest.mark.parametrize("name", ["bursts-1", "bursts-2", "bursts-3", "bursts-4", "mix", "mix-both"])
+def test_no_client_runs_out_of_pages(name: str) -> None:
+    """Who loads them faster would have less of the web beside its other traffic."""
+    effective = ABOUT.load(definition(name)).check().effective
+    seconds = float(effective["duration"].removesuffix(" s"))
+    found = [g for g in effective["flows"] if g["traffic"]["kind"] == "web"]
+    assert found
+    for group in found:
+        web = group["traffic"]
+        # The handshake, and at least so many objects one after the other over 100 ms; then a client thinks.
+        least = 0.1 * (1 + math.ceil(web["objects"] / web["connections"]))
+        by_time = web["clients"] * seconds / (least + float(web["think"].removesuffix(" s")))
+        by_link = 10e6 / 8 * seconds / (web["objects"] * web["object"]["bytes"])
+        assert group["count"] // web["connections"] >= min(by_time, by_link)
+
+
 def test_every_discipline_takes_part_or_says_why_not() -> None:
     everybody = contestants()
     assert everybody[0].id == "drop-tail"
