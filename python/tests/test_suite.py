@@ -315,6 +315,7 @@ def test_the_report_has_every_figure_beside_drop_tail(small) -> None:  # type: i
     assert delay["mean"] < 0.5 * mild["results"][0]["figures"]["delay_mean"]["mean"]
     assert delay["to_drop_tail"]["mean"] < 0
     page = (out / "rfc7928" / "index.html").read_text("utf-8")
+    assert "fewer than 100 in a run is the longest" in page
     assert all(text in page for text in ("Six bulk flows.", "CoDel", "loss synchronisation", "Quick mode"))
     assert "8.2.2 mild" in (out / "rfc7928" / "report.txt").read_text("utf-8")
     assert (out / "rfc7928" / "files" / "mild.toml").read_text("utf-8") == ABOUT.text(definition("mild"))
