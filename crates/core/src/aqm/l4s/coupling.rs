@@ -188,7 +188,7 @@ impl Config {
     }
 }
 
-/// Packets by what happened to them, of one kind of traffic.
+/// Packets by what happened to them, and bytes, of one kind of traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Asked about as they were about to leave.
@@ -197,6 +197,8 @@ pub struct Tally {
     pub marked: u64,
     /// Dropped.
     pub dropped: u64,
+    /// Bytes of those not dropped: what was forwarded, from which utilisation follows (RFC 9332 §2.5.2.2).
+    pub sent_bytes: u64,
 }
 
 /// The law and its state.
@@ -233,9 +235,11 @@ impl Coupling {
         show("l4s", l4s.seen);
         show("l4s_marked", l4s.marked);
         show("l4s_dropped", l4s.dropped);
+        show("l4s_sent_bytes", l4s.sent_bytes);
         show("classic", classic.seen);
         show("classic_marked", classic.marked);
         show("classic_dropped", classic.dropped);
+        show("classic_sent_bytes", classic.sent_bytes);
     }
 
     /// What becomes of a packet. `p_prime`: the base probability; `native`: that of the L4S queue's own AQM (p′_L), of which Classic
@@ -261,8 +265,12 @@ impl Coupling {
         match verdict {
             Departure::Send => {}
             Departure::Mark => tally.marked += 1,
-            Departure::Drop(_) => tally.dropped += 1,
+            Departure::Drop(_) => {
+                tally.dropped += 1;
+                return verdict;
+            }
         }
+        tally.sent_bytes += u64::from(packet.size);
         verdict
     }
 

@@ -120,6 +120,10 @@ fn causes_and_counts() {
     assert!(
         n("l4s_dropped") > 0 && n("l4s_marked") > 0 && n("classic_marked") > 0 && n("classic_dropped") > 0
     );
+    // §2.5.2.2: what was forwarded, marked or not.
+    let size = u64::from(packet(Ecn::Ect1).size);
+    assert_eq!(n("l4s_sent_bytes"), (80 - n("l4s_dropped")) * size);
+    assert_eq!(n("classic_sent_bytes"), (160 - n("classic_dropped")) * size);
 }
 
 /// RFC 9331 §5.1: "Once disabled, ECT(1) packets MUST be treated as if they were Not-ECT"; CE is what a Classic mark left behind.
