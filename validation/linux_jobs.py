@@ -13,7 +13,7 @@ MS = 1_000_000
 """Nanoseconds."""
 
 TIMER = (505 * MS, 30 * MS)
-"""When PIE's timer first runs, half a second and most of a tick after it was made, and then how often."""
+"""When PIE's timer first runs, half a second and half a tick after it was made, and then how often."""
 
 
 def uneven(load: float, shares: tuple[int, ...], sizes: tuple[int, ...] = (1000,)) -> Plan:
@@ -153,8 +153,7 @@ class Random:
     efficient: tuple[float, float, float, int] | None = None
     """RED: min_th and max_th in bytes, max_p, and w_q as a power of 1/2."""
     ahead: bool = False
-    settled: bool = True
-    """Whether it has to agree; not where it is known not to, and not yet known why."""
+    """Whether a packet is ours no more as soon as tbf has it, and not only when it leaves."""
     timer: tuple[int, int] = (0, 1)
     """When the discipline's own timer first runs, in nanoseconds since it was made, and then how often."""
 
@@ -193,17 +192,21 @@ def pie(name: str, title: str, plan: Plan, *, estimator: bool = False) -> Random
 
     Linux's clock has ticks of 10 ms, and a timer that is set for two ticks from now runs at the third, so as
     not to be early: the interval is 30 ms where 20 are asked for.
+
+    The packet that tbf asked for ahead is still in Linux's backlog. Where the delay comes from the backlog,
+    it has to be in ours too: so ours is asked when the packet leaves, and measurements of the rate begin and
+    end later by a packet's time. Where the delay is the packet's own, ours is asked ahead as tbf asks; of
+    the two full packets below which nothing is dropped one is tbf's then, and ours counts 2,028 B.
     """
     options = "dq_rate_estimator" if estimator else "no_dq_rate_estimator"
     line = f"tc qdisc add dev v0 parent 1:1 pie limit 10000 target 15ms tupdate 20ms noecn {options}"
-    # The packet that tbf keeps is still counted there, and not here: so less is safe.
-    ours = f'aqm = "pie"\nt_update = "{TIMER[1] // MS} ms"\nmean_packet = "1014 B"\n'
-    if estimator:
-        ours += 'delay_from = "dequeue_rate"\n'
+    ours = f'aqm = "pie"\nt_update = "{TIMER[1] // MS} ms"\n'
+    ours += (
+        'mean_packet = "1514 B"\ndelay_from = "dequeue_rate"\n' if estimator else 'mean_packet = "1014 B"\n'
+    )
     variants = {f"pie, {v}": f'{ours}variant = "{v}"' for v in ("linux", "rfc8033")}
     job = Job(name, ("sch_pie",), (LINK, line), plan)
-    # The estimator differs from run to run, in both directions.
-    return Random(job, title, variants, ahead=True, settled=not estimator, timer=TIMER)
+    return Random(job, title, variants, ahead=not estimator, timer=TIMER)
 
 
 def choke(name: str, title: str, plan: Plan) -> Random:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 ROOT = Path(__file__).parent.parent
 GUEST = ROOT / "validation" / "linux" / "guest.c"
+WHEN = ROOT / "validation" / "linux" / "when.c"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 MODULES = Path("/usr/lib/uml/modules")
 
@@ -80,7 +81,7 @@ class Seen:
     planned: Sequence[Planned]
     seen: npt.NDArray[np.void]
     began: int
-    """When the discipline was made, in the guest's nanoseconds."""
+    """When the last command ended, which made the discipline, in the guest's nanoseconds."""
     said: str
     """`tc -s -d qdisc show` at the end."""
     kernel: str
@@ -111,6 +112,7 @@ def run(jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Seen]:
     with tempfile.TemporaryDirectory(prefix="inprofile-linux-") as name:
         folder = Path(name)
         compiled(GUEST, folder / "guest")
+        compiled(WHEN, folder / "when")
         for number, job in enumerate(jobs):
             packets = b"".join(
                 PLANNED.pack(p.at, p.size, p.flow, 2 if p.ect else 0, 0) for p in job.planned()
@@ -165,8 +167,7 @@ def script(folder: Path, jobs: Sequence[Job]) -> str:
             "ip link add v0 address 02:00:00:00:00:01 type veth peer name v1",
             "ip link set v0 up; ip link set v1 up",
             "( set -e",
-            f"date +%s%N > {number}.began",
-            *job.commands,
+            *(f"./when {number}.began {command}" for command in job.commands),
             f"./guest {number}.plan {number}.seen v0",
             f"tc -s -d qdisc show dev v0 > {number}.said",
             f") || echo 'job {job.name} failed'",

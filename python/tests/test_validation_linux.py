@@ -12,6 +12,7 @@ import pytest
 VALIDATION = Path(__file__).parents[2] / "validation"
 sys.path.insert(0, str(VALIDATION))
 
+import alike  # noqa: E402
 import linux  # noqa: E402
 import linux_jobs  # noqa: E402
 import plans  # noqa: E402
@@ -38,6 +39,25 @@ def test_rows_of_single_jobs_take_the_place_of_the_pages() -> None:
     exact, drawn = linux.joined([again], [])
     assert [row.name for row in exact] == [row.name for row in rows]
     assert (exact[0], exact[1].title, drawn) == (rows[0], "again", chances)
+
+
+def test_a_figure_differs_when_it_is_far_off_and_farther_than_in_any_run_of_ours() -> None:
+    def run(drops: int, gaps: tuple[int, ...] = (1, 2, 3)) -> alike.Figures:
+        return alike.Figures(drops, 1.0, gaps, {0: 1})
+
+    skewed = [run(drops) for drops in [3036] * 98 + [3035, 3027]]
+    assert alike.among("", run(3027), skewed).holds, "beyond 8 standard deviations, but so is one of ours"
+    assert alike.among("", run(3026), skewed).differs == ("drops",)
+    assert alike.among("", run(3036), skewed).holds
+    same = alike.among("", run(5), [run(4)] * 100)
+    assert (same.differs, same.drops_z) == (("drops",), float("inf"))
+
+    short, long = (1, 2, 3) * 100, (4, 5, 6) * 100
+    theirs = run(1, long)
+    found = alike.among("", theirs, [run(1, short)] * 100)
+    assert (found.differs, found.gaps_p < alike.LOW) == (("gaps",), True)
+    found = alike.among("", theirs, [run(1, short)] * 98 + [run(1, long), run(1, long)])
+    assert (found.differs, found.gaps_p < alike.LOW) == ((), True), "two of ours are as odd"
 
 
 def test_a_guest_that_stood_still_is_asked_again_and_the_best_run_counts(
