@@ -10,13 +10,14 @@ from __future__ import annotations
 import inprofile
 
 # Importing a family is what makes its curves known.
-from . import isolation, l4s, markers, meters, red, schedulers
+from . import codel, isolation, l4s, markers, meters, red, schedulers
 from .drawn import CURVES, Curve
 
 __all__ = [
     "CURVES",
     "Curve",
     "NotDrawable",
+    "codel",
     "draw",
     "isolation",
     "l4s",
