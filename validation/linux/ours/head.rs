@@ -14,7 +14,14 @@ use crate::lockstep::{Fate, Said, agree, tell};
 /// Linux counts CoDel's time in units of 1,024 ns; three such roundings meet in a decision.
 const GRAIN: Duration = Duration(3 * 1024 * NANO);
 /// The most states that are kept.
-const STATES: usize = 32;
+const STATES: usize = 512;
+/// Moments of what the stamps leave open at which the law is asked: the ends and between.
+const MOMENTS: u64 = 5;
+
+/// Moments from one time to another.
+fn moments(from: Time, to: Time) -> impl Iterator<Item = Time> {
+    (0..MOMENTS).map(move |n| Time(from.0 + (to.0 - from.0) * n / (MOMENTS - 1)))
+}
 
 /// What a law is asked: when, how long the packet has waited, how many bytes wait behind it.
 #[derive(Clone, Copy, Debug)]
@@ -108,17 +115,16 @@ impl<L: Law> Head<'_, L> {
         let (sojourn, width) = (call.at.since(head.at), head.within.1 - head.within.0);
         let (target, full) = self.law.bounds();
         if sojourn < target + GRAIN + width && target < sojourn + width + GRAIN {
-            sinces.extend([Time(head.within.0.0.saturating_sub(GRAIN.0)), head.within.1 + GRAIN]);
+            sinces.extend(moments(Time(head.within.0.0.saturating_sub(GRAIN.0)), head.within.1 + GRAIN));
         }
         let may = |a: &&Arrival| a.within.1 > call.at;
         let going: u64 = self.waiting.iter().rev().take_while(may).map(|a| u64::from(a.packet.size)).sum();
         let mut behind = vec![self.bytes, self.bytes - going, self.bytes + coming];
         behind.dedup_by_key(|bytes| *bytes <= full);
-        let nows = [call.at, call.latest];
         let mut all = Vec::new();
         for bytes in behind {
             for since in &sinces {
-                all.extend(nows.map(|now| Question { now, since: *since, bytes }));
+                all.extend(moments(call.at, call.latest).map(|now| Question { now, since: *since, bytes }));
             }
         }
         all
