@@ -27,7 +27,16 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of every measurement (default: 5)")
     parser.add_argument(
         "--only",
-        choices=["race", "configurations", "mechanisms", "scale", "threads", "customers", "router"],
+        choices=[
+            "race",
+            "configurations",
+            "mechanisms",
+            "scale",
+            "threads",
+            "customers",
+            "router",
+            "profile",
+        ],
         help="one measurement, printed",
     )
     parser.add_argument(
@@ -65,18 +74,12 @@ def main() -> int:
         ("threads", lambda: measure.threads(bins, plan)),
         ("customers", lambda: measure.customers(bins, plan)),
         ("router", lambda: router.measure(plan.quick, plan.rounds)),
+        ("profile", lambda: profiles(bins)),
     ):
         if args.only in (None, name):
             result[name] = measured()
     result["targets"] = targets(result)
     if args.only is None and not args.quick:
-        result["profile"] = {}
-        for flows in measure.SECONDS:
-            try:
-                result["profile"][flows] = profile(dumbbell(bins, flows))[:15]
-            except RuntimeError as e:
-                result["profile"] = {"not_run": str(e)}
-                break
         write(result)
     print("\n\n".join(tables(result).values()))
     if args.update:
@@ -97,6 +100,14 @@ def write(result: report.Result) -> None:
 def dumbbell(bins: Path, flows: int) -> list[str]:
     """Our dumbbell, long enough for a few thousand samples."""
     return [str(bins / "bench-dumbbell"), str(flows), str(measure.SCALE_SECONDS.get(flows, 2)), "3"]
+
+
+def profiles(bins: Path) -> dict[str, object]:
+    """Where the time of our dumbbell goes, by flows."""
+    try:
+        return {str(flows): profile(dumbbell(bins, flows))[:15] for flows in measure.SECONDS}
+    except RuntimeError as e:
+        return {"not_run": str(e)}
 
 
 def show_profile(bins: Path, flows: int) -> None:
