@@ -6,7 +6,7 @@ seconds; shares and counts have none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,10 +181,6 @@ def _of_groups(result: Result, put: Any) -> None:
     many had begun and were unfinished at its end.
     """
     sums: dict[tuple[int, str], dict[str, float]] = {}
-    times: dict[tuple[int, str, str], list[float]] = {}
-    counts: dict[tuple[int, str], dict[str, int]] = {}
-    measured = result.provenance.effective["measure"]
-    begins, ends = (_seconds(measured[k]) for k in ("from", "to"))
     causes = [c for c in result.flows.column_names if c.startswith("dropped_")]
     for row in result.flows.to_pylist():
         key = (row["seed"], row["group"])
@@ -192,22 +188,20 @@ def _of_groups(result: Result, put: Any) -> None:
         into["goodput"] += row["goodput"]
         into["sent"] += row["sent_in"] + row["sent_out"]
         into["dropped"] += sum(row[c] or 0 for c in causes)
-        done = row["completed"]
-        if row["traffic"] == "transfer":
-            count = counts.setdefault(key, dict.fromkeys(_COUNTS, 0))
-            if done is None or done >= ends:
-                count["unfinished"] += row["start"] < ends
-            elif done >= begins:
-                count["completed"] += 1
-                times.setdefault((*key, "completion"), []).append(done - row["start"])
-        if row["startup"] is not None and begins <= row["start"] + row["startup"] < ends:
-            times.setdefault((*key, "startup"), []).append(row["startup"])
     for (seed, group), found in sums.items():
         put(f"goodput:{group}", seed, found["goodput"])
         if found["sent"]:
             put(f"loss:{group}", seed, found["dropped"] / found["sent"])
-    _put_times(times, put)
-    _put_counts(counts, put)
+    for row in result.flow_times():
+        _put_times({(s, row.group, row.measure): x.tolist() for s, x in row.times.items() if len(x)}, put)
+        if row.measure == "completion":
+            _put_counts(
+                {
+                    (seed, row.group): {"completed": len(x), "unfinished": row.unfinished[seed]}
+                    for seed, x in row.times.items()
+                },
+                put,
+            )
     kinds = {"excess_delay": ("excess", "mean"), "one_way_delay": ("p99", "p99")}
     kinds["delay_variation"] = ("variation_p99", "p99")
     excess: dict[int, list[tuple[float, float]]] = {}
@@ -272,7 +266,7 @@ def _pages_unfinished(
     return unfinished
 
 
-def _put_times(times: dict[tuple[int, str, str], list[float]], put: Any) -> None:
+def _put_times(times: Mapping[tuple[int, str, str], Sequence[float]], put: Any) -> None:
     """Mean and 99th percentile, the least time that 99 % did not exceed: of fewer than 100, the longest."""
     for (seed, group, name), found in times.items():
         put(f"{name}:{group}", seed, float(np.mean(found)))
