@@ -10,7 +10,8 @@
 //! A queue turns empty when its last packet leaves; the law is told with the next arrival.
 //! `variant = "linux"`: Linux's `sch_cake` (as of 6.1) has 1/√count up to 15 from a table, of which the value for 2 is 0.06 % too small, and
 //! from there improves it by one step of Newton's method a signal, up and down the curve. Before a queue's first signal it takes 1/√count for 0, so that the first dropping state of a queue
-//! begins without waiting for an interval; and a state that is entered an interval or more after the last packet left signals at once, too.
+//! begins without waiting for an interval; and a state that is entered an interval or more after the last packet left signals at once, too. Its clock is
+//! in nanoseconds.
 //! Non-goal: CAKE's queues, shaper and ACK filter.
 
 use crate::aqm::codel::{ABOVE_TARGET, control_law};
@@ -52,6 +53,16 @@ crate::choice! {
         Exact = "exact",
         /// Linux's `sch_cake`.
         Linux = "linux",
+    }
+}
+
+impl Variant {
+    /// What the law's clock shows: Linux's is in nanoseconds.
+    fn clock(self, t: Time) -> Time {
+        match self {
+            Variant::Exact => t,
+            Variant::Linux => Time(t.0 / LINUX_UNIT * LINUX_UNIT),
+        }
     }
 }
 
@@ -325,13 +336,13 @@ impl Aqm for Cobalt {
     ) -> Admission {
         let idle = queue.idle_since();
         if let Some(since) = idle.filter(|_| idle != self.emptied) {
-            self.vars.empty(since, &self.control);
+            self.vars.empty(self.control.variant.clock(since), &self.control);
             self.emptied = idle;
         }
         if queue.fits(packet.size) {
             return Admission::Admit;
         }
-        self.vars.full(now, &self.control);
+        self.vars.full(self.control.variant.clock(now), &self.control);
         self.stats.overflow += 1;
         Admission::Drop(Cause::OVERFLOW)
     }
@@ -345,9 +356,10 @@ impl Aqm for Cobalt {
         rng: &mut Rng,
         why: &mut W,
     ) -> Departure {
-        let sojourn = now.since(since);
-        why.note("sojourn", sojourn.secs());
-        let signal = self.vars.leaves(now, sojourn, &self.control);
+        why.note("sojourn", now.since(since).secs());
+        let clock = self.control.variant;
+        let (now, since) = (clock.clock(now), clock.clock(since));
+        let signal = self.vars.leaves(now, now.since(since), &self.control);
         why.note("count", f64::from(self.vars.count));
         why.note("drop_prob", self.vars.p_drop);
         let marks = signal == Signal::Due && self.ecn && packet.ecn.can_mark();

@@ -6,9 +6,13 @@
 //! Source: RFC 8289, §5.5 and §5.6; `ecn`: a packet of an ECN-capable transport is marked in place of each drop (RFC 3168 §5), and
 //! is sent. The queue asks about one packet at a time: after a drop it asks about the next one at once, which is the RFC's loop;
 //! `Pending` is what remains of it.
-//! `variant = "linux"`: Linux's `sch_codel` takes the next interval from the last one's by a step of Newton's method, in whole
-//! units of 1,024 ns. The first steps come out short: interval/2, 0.56·interval, 0.49·interval, … from the second drop on.
+//! `variant = "linux"`: Linux's `sch_codel` (`codel.h` and `codel_impl.h`, as of 6.1) reads a clock of 32 bits in units of 1,024 ns as a packet
+//! arrives and as it leaves, and drops only once it is later, not as late, as an interval above target. It takes the next interval
+//! from the last one's by a step of Newton's method, of which the first come out short: interval/2, 0.56·interval, 0.49·interval, …
+//! from the second drop on.
 //! Non-goal: fairness among flows (RFC 8290).
+
+use std::cmp::Ordering;
 
 use crate::aqm::{Aqm, beyond_full_queue, target_below_interval};
 use crate::mechanism::{Gauge, Mechanism};
@@ -27,15 +31,13 @@ const REMEMBERED: u64 = 16;
 
 /// Linux: picoseconds in its unit of time.
 const LINUX_UNIT: u64 = 1_024_000;
-/// Linux: 1 in its inverse square roots, of which it keeps 16 bits.
-const LINUX_ONE: f64 = 65_536.0;
 
 crate::choice! {
     /// Whose reading.
     pub enum Variant {
         /// RFC 8289.
         Rfc8289 = "rfc8289",
-        /// Linux's `sch_codel`: drops follow each other sooner at first, by an inverse square root that is not yet exact.
+        /// Linux's `sch_codel`: time in units of 1,024 ns; drops follow each other sooner at first, by an inverse square root that is not yet exact.
         Linux = "linux",
     }
 }
@@ -66,44 +68,91 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Codel {
-        let control = self.control(context);
+        let control = self.control(self.variant, context);
         Codel { vars: Vars::default(), control, ecn: self.ecn, stats: Stats::default() }
     }
 }
 
 impl Params {
-    /// What the law is set to in this place.
+    /// What the law is set to in this place, whoever's it is.
     #[must_use]
-    pub fn control(&self, context: &Context) -> Control {
-        Control {
-            target: self.target,
-            interval: self.interval,
-            maxpacket: self.mtu.unwrap_or(context.packet).0,
-            variant: self.variant,
-        }
+    pub fn control(&self, variant: Variant, context: &Context) -> Control {
+        variant.control(self.target, self.interval, self.mtu.unwrap_or(context.packet).0)
     }
 }
 
-/// What the law is set to.
+/// What the law is set to; times in ticks of its clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     /// TARGET.
-    pub target: Duration,
+    target: u64,
     /// INTERVAL.
-    pub interval: Duration,
+    interval: u64,
     /// In bytes.
-    pub maxpacket: u64,
+    maxpacket: u64,
     /// Whose control law.
-    pub variant: Variant,
+    variant: Variant,
+}
+
+impl Control {
+    /// Whether a packet that came at `since` has waited longer than this.
+    #[must_use]
+    pub fn waited_longer(&self, now: Time, since: Time, than: Duration) -> bool {
+        let clock = self.variant;
+        let sojourn = clock.since(clock.ticks(now.0), clock.ticks(since.0));
+        clock.compare(sojourn, clock.ticks(than.0)).is_gt()
+    }
+}
+
+/// The clock: RFC 8289's has no unit, and is in picoseconds here. Linux's (`codel.h`) has 32 bits, in units of 1,024 ns, and compares
+/// as serial numbers do (RFC 1982), so that it may start anew.
+impl Variant {
+    /// What the law is set to.
+    #[must_use]
+    pub fn control(self, target: Duration, interval: Duration, maxpacket: u64) -> Control {
+        Control { target: self.ticks(target.0), interval: self.ticks(interval.0), maxpacket, variant: self }
+    }
+
+    /// What the clock shows.
+    fn ticks(self, ps: u64) -> u64 {
+        match self {
+            Variant::Rfc8289 => ps,
+            Variant::Linux => u64::from((ps / LINUX_UNIT) as u32),
+        }
+    }
+
+    /// A time later by so much.
+    fn later(self, t: u64, by: u64) -> u64 {
+        match self {
+            Variant::Rfc8289 => (Time(t) + Duration(by)).0,
+            Variant::Linux => u64::from((t as u32).wrapping_add(by as u32)),
+        }
+    }
+
+    /// How long after `then` it is; Linux: also by how much before, modulo 2^32.
+    fn since(self, now: u64, then: u64) -> u64 {
+        match self {
+            Variant::Rfc8289 => now.saturating_sub(then),
+            Variant::Linux => u64::from((now as u32).wrapping_sub(then as u32)),
+        }
+    }
+
+    /// Which of two times, or of two lengths of time, is greater.
+    fn compare(self, a: u64, b: u64) -> Ordering {
+        match self {
+            Variant::Rfc8289 => a.cmp(&b),
+            Variant::Linux => ((a as u32).wrapping_sub(b as u32) as i32).cmp(&0),
+        }
+    }
 }
 
 /// §5.2: state of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vars {
-    /// When the sojourn time will have been above target for an interval, if it is above.
-    first_above_time: Option<Time>,
+    /// When the sojourn time will have been above target for an interval; 0: it is not above.
+    first_above_time: u64,
     /// When the next packet is dropped, in the dropping state; when it would have been, after it.
-    drop_next: Time,
+    drop_next: u64,
     /// Packets dropped in this dropping state, or a start from the last one.
     count: u32,
     /// `count` as the dropping state was entered.
@@ -131,22 +180,21 @@ pub fn control_law(t: Time, interval: Duration, count: u32) -> Time {
     t + Duration((interval.0 as f64 / libm::sqrt(f64::from(count))) as u64)
 }
 
-/// Linux: from an estimate of 1/√count, in 65,536ths, the next one: x·(3 − count·x²)/2.
+/// Linux: from an estimate of 1/√count, in 65,536ths, the next one: x·(3 − count·x²)/2, in 64 bits whatever becomes of them.
 #[must_use]
 pub fn newton_step(x: u16, count: u32) -> u16 {
-    let x = f64::from(x) / LINUX_ONE;
-    (x * (3.0 - f64::from(count) * x * x) / 2.0 * LINUX_ONE) as u16
+    let square = u64::from(x) * u64::from(x);
+    let rest = (3u64 << 32).wrapping_sub(u64::from(count) * square);
+    // A quarter of it, so that the product has room.
+    (((rest >> 2).wrapping_mul(u64::from(x) << 16) >> 31) as u32 >> 16) as u16
 }
 
 impl Vars {
     /// The time of the drop after one at `t`.
-    fn after(&self, c: &Control, t: Time) -> Time {
+    fn after(&self, c: &Control, t: u64) -> u64 {
         match c.variant {
-            Variant::Rfc8289 => control_law(t, c.interval, self.count),
-            Variant::Linux => {
-                let units = (u128::from(c.interval.0 / LINUX_UNIT) * u128::from(self.inverse_root)) >> 16;
-                t + Duration(units as u64 * LINUX_UNIT)
-            }
+            Variant::Rfc8289 => control_law(Time(t), Duration(c.interval), self.count).0,
+            Variant::Linux => c.variant.later(t, (c.interval * u64::from(self.inverse_root)) >> 16),
         }
     }
 
@@ -164,30 +212,26 @@ impl Vars {
 
     /// §5.6, dodequeue: whether a packet that has waited for `sojourn` may be dropped, `bytes` waiting behind it. The RFC's
     /// case of an empty queue is in it: of the last packet nothing waits behind.
-    fn ok_to_drop(&mut self, c: &Control, now: Time, sojourn: Duration, bytes: u64) -> bool {
-        if sojourn < c.target || bytes <= c.maxpacket {
+    fn ok_to_drop(&mut self, c: &Control, now: u64, sojourn: u64, bytes: u64) -> bool {
+        if c.variant.compare(sojourn, c.target).is_lt() || bytes <= c.maxpacket {
             // Went below: stays below for an interval at least.
-            self.first_above_time = None;
+            self.first_above_time = 0;
             return false;
         }
-        match self.first_above_time {
-            None => {
-                self.first_above_time = Some(now + c.interval);
-                false
-            }
-            Some(at) => now >= at,
+        if self.first_above_time == 0 {
+            self.first_above_time = c.variant.later(now, c.interval);
+            return false;
+        }
+        match (c.variant, c.variant.compare(now, self.first_above_time)) {
+            (Variant::Rfc8289, order) => order.is_ge(),
+            (Variant::Linux, order) => order.is_gt(),
         }
     }
 
-    /// §5.5: whether a packet about to leave is dropped, or marked if it `can` be.
-    pub fn decide(
-        &mut self,
-        c: &Control,
-        now: Time,
-        sojourn: Duration,
-        bytes: u64,
-        can_mark: bool,
-    ) -> Departure {
+    /// §5.5: whether a packet about to leave, which came at `since`, is dropped, or marked if it `can` be.
+    pub fn decide(&mut self, c: &Control, now: Time, since: Time, bytes: u64, can_mark: bool) -> Departure {
+        let now = c.variant.ticks(now.0);
+        let sojourn = c.variant.since(now, c.variant.ticks(since.0));
         let ok_to_drop = self.ok_to_drop(c, now, sojourn, bytes);
         match self.pending.take() {
             Some(Pending::Entered) => return Departure::Send,
@@ -199,7 +243,7 @@ impl Vars {
         }
         if self.dropping {
             self.dropping = ok_to_drop;
-            if !ok_to_drop || now < self.drop_next {
+            if !ok_to_drop || c.variant.compare(now, self.drop_next).is_lt() {
                 return Departure::Send;
             }
             self.another();
@@ -223,7 +267,7 @@ impl Vars {
 
     /// §5.5, where a queue among others is looked at and found empty: no packet has waited too long.
     pub fn found_empty(&mut self) {
-        self.first_above_time = None;
+        self.first_above_time = 0;
         // The packet behind the first drop of a dropping state goes out; that there is none doesn't end the state.
         self.dropping &= self.pending.take() == Some(Pending::Entered);
     }
@@ -235,9 +279,10 @@ impl Vars {
 
     /// §5.5: enters the dropping state. If it was in one not long ago, what it dropped by then controlled the queue, and
     /// is where it starts from now.
-    fn enter(&mut self, c: &Control, now: Time) {
+    fn enter(&mut self, c: &Control, now: u64) {
         let delta = self.count - self.lastcount;
-        let recent = now.since(self.drop_next) < Duration(c.interval.0.saturating_mul(REMEMBERED));
+        let pause = c.variant.since(now, self.drop_next);
+        let recent = c.variant.compare(pause, c.interval.saturating_mul(REMEMBERED)).is_lt();
         self.dropping = true;
         if delta > 1 && recent {
             self.count = delta;
@@ -329,12 +374,11 @@ impl Aqm for Codel {
         _: &mut Rng,
         why: &mut W,
     ) -> Departure {
-        let sojourn = now.since(since);
-        why.note("sojourn", sojourn.secs());
+        why.note("sojourn", now.since(since).secs());
         why.note("backlog", queue.bytes() as f64);
         let was = self.vars.dropping;
         let can_mark = self.ecn && packet.ecn.can_mark();
-        let verdict = self.vars.decide(&self.control, now, sojourn, queue.bytes(), can_mark);
+        let verdict = self.vars.decide(&self.control, now, since, queue.bytes(), can_mark);
         why.note("count", f64::from(self.vars.count));
         match verdict {
             Departure::Send => {}

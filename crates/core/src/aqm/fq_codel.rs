@@ -71,7 +71,7 @@ impl Build for Params {
                 codel::Vars::default(),
             ),
             serving: 0,
-            control: codel::Control { variant: self.variant, ..self.codel.control(context) },
+            control: self.codel.control(self.variant, context),
             ecn: self.codel.ecn,
             ce_threshold: self.ce_threshold,
             drop_batch: u32::try_from(self.drop_batch).unwrap_or(u32::MAX),
@@ -248,17 +248,18 @@ impl Aqm for FqCodel {
         _: &mut Rng,
         why: &mut W,
     ) -> Departure {
-        let (at, sojourn) = (self.serving, now.since(since));
+        let at = self.serving;
         // RFC 8289 §4.4: "the total occupancy of all queues sharing the same output link SHOULD be used".
         let backlog = queue.bytes();
         why.note("flow_queue", f64::from(at));
         why.note("credits", self.scheduler.credits(at) as f64);
-        why.note("sojourn", sojourn.secs());
+        why.note("sojourn", now.since(since).secs());
         why.note("backlog", backlog as f64);
         let capable = packet.ecn.can_mark();
         let codel = self.scheduler.within(at);
-        let mut verdict = codel.decide(&self.control, now, sojourn, backlog, self.ecn && capable);
-        if verdict == Departure::Send && capable && self.ce_threshold.is_some_and(|most| sojourn > most) {
+        let mut verdict = codel.decide(&self.control, now, since, backlog, self.ecn && capable);
+        let too_long = |most| self.control.waited_longer(now, since, most);
+        if verdict == Departure::Send && capable && self.ce_threshold.is_some_and(too_long) {
             // §5.2.7
             self.stats.ce_marked += 1;
             verdict = Departure::Mark;

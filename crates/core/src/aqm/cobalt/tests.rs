@@ -153,6 +153,21 @@ fn linux_signals_at_once_the_first_time() {
     assert_eq!(signals(&mut Vars::default(), &exact, 5150..5200, |_| 20), Vec::<u64>::new());
 }
 
+/// Linux reads a clock of nanoseconds as a packet comes and as it leaves: half of one above target is not above it.
+#[test]
+fn linuxs_clock_is_in_nanoseconds() {
+    for (variant, late) in [(Variant::Exact, true), (Variant::Linux, false)] {
+        let mut b = Bench::new(&Params { variant, ..params(false) }, 1000.0);
+        for number in 0..3 {
+            assert_eq!(b.arrive(MS, number, Ecn::NotCapable), Admission::Admit);
+        }
+        b.depart(6 * MS + 500);
+        assert_eq!(b.vars().is_dropping(), late, "{variant:?}");
+        b.depart(6 * MS + 1000);
+        assert!(b.vars().is_dropping(), "{variant:?}");
+    }
+}
+
 /// Linux: 1/√count from a table up to 15, of which only the value for 2 is off (four steps from 1: 1/2, 5/8, 0.69336, 0.70671), and by a
 /// step of Newton's method beyond, which is never more than it: by 0.16 % less at 16, coming up, and ever closer.
 #[test]

@@ -1,4 +1,4 @@
-use super::oracle::Rfc;
+use super::oracle::{Linux, Rfc};
 use super::*;
 use crate::packet::Ecn;
 use crate::packet::FlowId;
@@ -152,8 +152,9 @@ fn linuxs_first_intervals_are_short() {
     let linux = Params { variant: Variant::Linux, ..params(false) };
     let (drops, _) = standing(&linux, Ecn::NotCapable, 460);
     let times: Vec<u64> = drops.iter().map(|(t, _)| *t).collect();
-    // After 150 at 249.998, 299.998, 356.247, 405.03 and 449.2 ms; one packet a millisecond leaves.
-    assert_eq!(times, [150, 250, 300, 357, 406, 450]);
+    // At 150 ms the clock shows what it did at 50, and 100 ms more: not later. Then at 250.998, 300.998, 357.247, 406.03 and 450.2 ms;
+    // one packet a millisecond leaves.
+    assert_eq!(times, [151, 251, 301, 358, 407, 451]);
     let (rfc, _) = standing(&params(false), Ecn::NotCapable, 460);
     assert!(rfc.len() < drops.len());
 }
@@ -214,16 +215,11 @@ fn a_slow_link_is_kept_busy() {
 /// §5.5: within 16 intervals of the last dropping state it starts from what that one dropped, later from 1. Linux's reading.
 #[test]
 fn the_count_is_remembered_for_a_while() {
-    let c = Control {
-        target: Duration(5 * MS),
-        interval: Duration(100 * MS),
-        maxpacket: 1000,
-        variant: Variant::Rfc8289,
-    };
+    let c = Variant::Rfc8289.control(Duration(5 * MS), Duration(100 * MS), 1000);
     let entered = |pause: u64, before: (u32, u32)| {
-        let drop_next = Time(1000 * MS);
+        let drop_next = 1000 * MS;
         let mut v = Vars { count: before.0, lastcount: before.1, drop_next, ..Vars::default() };
-        v.enter(&c, drop_next + Duration(pause * MS));
+        v.enter(&c, drop_next + pause * MS);
         (v.count, v.lastcount)
     };
     assert_eq!(entered(1599, (9, 3)), (6, 6));
@@ -231,9 +227,9 @@ fn the_count_is_remembered_for_a_while() {
     // A single drop is no rate to start from.
     assert_eq!(entered(10, (4, 3)), (1, 1));
     // Entered before the next drop was due: recent, too.
-    let mut v = Vars { count: 5, lastcount: 1, drop_next: Time(500 * MS), ..Vars::default() };
-    v.enter(&c, Time(490 * MS));
-    assert_eq!((v.count, v.drop_next), (4, Time(540 * MS)));
+    let mut v = Vars { count: 5, lastcount: 1, drop_next: 500 * MS, ..Vars::default() };
+    v.enter(&c, 490 * MS);
+    assert_eq!((v.count, v.drop_next), (4, 540 * MS));
 }
 
 /// With ECN each drop is a mark, of the packet that leaves, at the same times; a transport that doesn't understand it loses packets.
@@ -271,6 +267,36 @@ fn odd_parameters_are_refused_or_remarked_on() {
     assert_eq!(check(100, 100.0), Err("target"));
     // 6 packets of 1,000 B at 10 Mbit/s: 4.8 ms.
     assert_eq!(check(5, 6.0), Ok(vec!["target"]));
+}
+
+/// Minutes of a link of 10 Mbit/s, in which Linux's clock of 32 bits starts anew (after 73 minutes): packets at random picoseconds,
+/// bursts and pauses. Every packet that leaves, every mark and every drop is that of Linux's arithmetic.
+#[test]
+fn linuxs_drops_are_those_of_its_clock() {
+    for ecn in [false, true] {
+        let mut b = Bench::new(&Params { variant: Variant::Linux, ..params(ecn) });
+        let mut linux = Linux::default();
+        let mut rng = Rng::for_component(3, "arrivals");
+        let (mut free, mut at, mut ours) = (0, 4_350_000 * MS, Vec::new());
+        for number in 0..100_000 {
+            // Ten seconds of 1.3 times the link, ten of a tenth of it; a pause now and then.
+            let mean = if (at / (10_000 * MS)).is_multiple_of(2) { 615_384_615.0 } else { 8_000_000_000.0 };
+            let pause = if rng.uniform() < 0.0002 { 40_000 * MS } else { 0 };
+            at += pause + (-mean * libm::log(1.0 - rng.uniform())) as u64;
+            while free <= at && b.queue.packets() > 0 {
+                assert_eq!(b.depart(free), linux.dequeue(free, ecn), "at {free} ps");
+                free += 800_000_000;
+            }
+            ours.append(&mut b.dropped);
+            free = free.max(at);
+            let kind = if number % 3 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
+            if b.arrive(at, number, 1000, kind) == Admission::Admit {
+                linux.enqueue(at, number, 1000, number % 3 == 0);
+            }
+        }
+        assert!(at > 4_450_000 * MS && ours.len() > 3_000, "{at} {}", ours.len());
+        assert_eq!(ours, linux.dropped);
+    }
 }
 
 proptest! {

@@ -343,7 +343,7 @@ proptest! {
         let mut b = Bench::new(&p, Backlog::Packets(limit as f64));
         let AnyAqm::FqCodel(aqm) = &mut b.aqm else { panic!("it is") };
         // Linux's control law is tried with CoDel.
-        aqm.control.variant = Variant::Rfc8289;
+        aqm.control = p.codel.control(Variant::Rfc8289, &context(Backlog::Packets(limit as f64)));
         let mut hash = Hash::new(4);
         let mut same = Rng::for_component(1, "fq_codel");
         let mut rfc = Rfc::new(linux, limit, quantum as i64, 4);
