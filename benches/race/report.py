@@ -122,7 +122,7 @@ Plain: one drop-tail queue of 8 packets a flow, the RFCs' Reno, nothing sampled.
 classes of half the flows, a monitor samples the bottleneck's queue or one flow every 10 ms, and the ns-2
 profile has ns-2's clock, order of events and TCP. Thousands of packets through the bottleneck per CPU second;
 `plain` against itself shows how much equal runs differ. What keeps paced senders below their targets:
-[decision 0132](decisions/0132-what-paced-senders-cost.md).
+[decision 0067](decisions/0067-pacing-by-trains.md).
 
 {beside_plain}
 

@@ -164,7 +164,7 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
 }
 
 /// Why a marker is not printed: a chain of policers and pedit is a token bucket, or trTCM whose red packets are dropped, and nothing
-/// else (docs/decisions/0103).
+/// else (docs/decisions/0102).
 fn unprinted<M: 'static>(marker: &Mechanism<M>) -> &'static str {
     let drops = marker.values.get("action") == Some(&Value::Choice("drop"));
     if marker.name == "token_bucket" || (marker.name == "trtcm" && drops) {
@@ -208,7 +208,7 @@ fn police(customer: &Customer, name: &str, dev: &str, (rate, depth): (u64, f64),
         let (protocol, family) = if v4 { ("ip", "ip") } else { ("ipv6", "ip6") };
         // The longest prefix is asked first, as with ours; a preference has filters of one protocol only.
         let pref = if v4 { 33 - u32::from(prefix.bits) } else { 33 + 129 - u32::from(prefix.bits) };
-        // Without mtu the kernel takes every packet above 2,040 bytes for too long (docs/decisions/0103).
+        // Without mtu the kernel takes every packet above 2,040 bytes for too long (docs/decisions/0102).
         out.push_str(&format!(
             "tc filter add dev {dev} parent ffff: protocol {protocol} pref {pref} u32 match {family} {side} {prefix} police rate {rate}bit burst {depth:.0} mtu 65535 conform-exceed drop/ok\n"
         ));
