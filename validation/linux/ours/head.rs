@@ -50,12 +50,12 @@ impl Law for codel::Control {
     type State = codel::Vars;
 
     fn bounds(&self) -> (Duration, u64) {
-        (self.target, self.maxpacket)
+        codel::Control::bounds(self)
     }
 
     fn ask(&self, state: codel::Vars, q: Question, can_mark: bool) -> Said<codel::Vars> {
         let mut state = state;
-        let fate = match state.decide(self, q.now, q.now.since(q.since), q.bytes, can_mark) {
+        let fate = match state.decide(self, q.now, q.since, q.bytes, can_mark) {
             Departure::Send => Fate::Sent,
             Departure::Mark => Fate::Marked,
             Departure::Drop(_) => Fate::Dropped,
@@ -208,7 +208,7 @@ pub fn queue<R: BufRead, L: Law>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inprofile_core::aqm::codel::{Control, Variant};
+    use inprofile_core::aqm::codel::Variant;
     use inprofile_core::units::Duration;
 
     /// A packet of 1,000 B a millisecond for a second comes, and leaves 20 ms later; the stamps lie 10 us apart. `drops` are
@@ -227,12 +227,8 @@ mod tests {
                 leaving += 1;
             }
         }
-        let control = Control {
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            maxpacket: 1000,
-            variant: Variant::Rfc8289,
-        };
+        let (target, interval) = (Duration::from_millis(5), Duration::from_millis(100));
+        let control = Variant::Rfc8289.control(target, interval, 1000);
         let mut out = Vec::new();
         queue(Events::read(text.as_bytes()), &control, false, &mut out).expect("the events are whole");
         let text = String::from_utf8(out).expect("text");

@@ -47,7 +47,8 @@ fn main() -> io::Result<()> {
             let ecn = values.get("ecn") == Some(&Value::Flag(true));
             match aqm {
                 AnyAqm::Codel(_) => {
-                    let law = codel::Params::from_values(&values).control(&CONTEXT);
+                    let params = codel::Params::from_values(&values);
+                    let law = params.control(params.variant, &CONTEXT);
                     head::queue(events, &law, ecn, &mut out)?;
                 }
                 AnyAqm::Cobalt(_) => {

@@ -95,6 +95,12 @@ pub struct Control {
 }
 
 impl Control {
+    /// TARGET as the clock has it, and the bytes behind a packet up to which it is let go.
+    #[must_use]
+    pub fn bounds(&self) -> (Duration, u64) {
+        (Duration(self.target * self.variant.tick()), self.maxpacket)
+    }
+
     /// Whether a packet that came at `since` has waited longer than this.
     #[must_use]
     pub fn waited_longer(&self, now: Time, since: Time, than: Duration) -> bool {
@@ -111,6 +117,14 @@ impl Variant {
     #[must_use]
     pub fn control(self, target: Duration, interval: Duration, maxpacket: u64) -> Control {
         Control { target: self.ticks(target.0), interval: self.ticks(interval.0), maxpacket, variant: self }
+    }
+
+    /// Picoseconds in its unit.
+    fn tick(self) -> u64 {
+        match self {
+            Variant::Rfc8289 => 1,
+            Variant::Linux => LINUX_UNIT,
+        }
     }
 
     /// What the clock shows.
