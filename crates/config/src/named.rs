@@ -1,6 +1,6 @@
 //! Mechanisms by name: an entry of the registry, what its parameters were set to, and whether they fit their place.
 
-use inprofile_core::params::{Check, Context, Field, Make, Value, Values};
+use inprofile_core::params::{Check, Context, Fault, Field, Make, Value, Values, Warning};
 use inprofile_core::registry;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 use serde_json::{Value as Json, json};
@@ -72,11 +72,29 @@ impl<M> std::fmt::Debug for Found<'_, '_, M> {
 }
 
 impl<M> Found<'_, '_, M> {
+    /// What its check says of this place, which is not reported.
+    ///
+    /// # Errors
+    /// Why it cannot be used there.
+    pub fn judge(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        (self.check)(&self.mechanism.values, context)
+    }
+
+    /// Warns of what is a fault for some only.
+    pub fn warn_of(&self, fault: Fault, whom: &str) {
+        let problem = format!("for {whom}: {}", fault.problem);
+        self.section.report().warning(
+            &self.section.locate(fault.field),
+            problem,
+            format!("write {}", fault.remedy),
+        );
+    }
+
     /// Whether the mechanism can be used at this place; if not, the reason is reported. Its warnings are too, if `warn`.
     #[must_use]
     pub fn fits(&self, context: &Context, warn: bool) -> bool {
         let report = self.section.report();
-        match (self.check)(&self.mechanism.values, context) {
+        match self.judge(context) {
             Ok(warnings) => {
                 for w in warnings.iter().filter(|_| warn) {
                     report.warning(&self.section.locate(w.field), w.text.as_str(), "");

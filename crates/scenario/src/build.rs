@@ -207,7 +207,7 @@ fn transport(group: &Group, i: usize, seed: u64) -> Transport {
 }
 
 fn edge(model: &Model, edge: &crate::model::Edge) -> network::Edge {
-    let marker = (edge.marker.build)(&edge.marker.values, &model.context());
+    let marker = (edge.marker.build)(&edge.marker.values, &model.edge_context(edge));
     network::Edge { name: model.nodes[edge.node as usize].clone(), node: edge.node, marker }
 }
 

@@ -264,7 +264,7 @@ fn unconnected_signals(root: &Section<'_, '_>, model: &Model) {
     let mut senders: Vec<(Target, &str, bool)> = Vec::new();
     for (i, edge) in model.edges.iter().enumerate() {
         let m = &edge.marker;
-        senders.push((Target::Edge(i), m.name, (m.build)(&m.values, &context).sends()));
+        senders.push((Target::Edge(i), m.name, (m.build)(&m.values, &model.edge_context(edge)).sends()));
     }
     for (i, group) in model.groups.iter().enumerate() {
         if let Some(m) = &group.marker {
@@ -310,20 +310,11 @@ fn unconnected_signals(root: &Section<'_, '_>, model: &Model) {
 
 /// Edges that no data passes.
 fn idle_edges(root: &Section<'_, '_>, model: &Model) {
-    let mut entered = BTreeSet::new();
-    for group in &model.groups {
-        if matches!(group.source, Source::Hosts(_)) {
-            entered.insert(group.entry());
-        }
-        for direction in &group.route.path {
-            let link = &model.links[*direction as usize / 2];
-            entered.insert(if direction.is_multiple_of(2) { link.ends.1 } else { link.ends.0 });
-        }
-    }
+    let entered: BTreeSet<u32> = model.groups.iter().flat_map(|g| g.passes(&model.links)).collect();
     let tables = root.get("edges").and_then(|e| e.tables("[[edges]]")).unwrap_or_default();
     for (edge, table) in model.edges.iter().zip(&tables).filter(|(e, _)| !entered.contains(&e.node)) {
         let node = &model.nodes[edge.node as usize];
-        let problem = format!("no data enters {node} from a link: its marker has nothing to do");
+        let problem = format!("no data enters {node} from a link and goes on: its marker has nothing to do");
         root.report().warning(table.place(), problem, "name a node on the route of the flows");
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn describe(model: &Model) -> Json {
         "flows_in_all": model.flows(),
         "edges": model.edges.iter().map(|e| json!({
             "node": model.nodes[e.node as usize],
-            "marker": e.marker.show("kind", packet(&model.tcp), None),
+            "marker": e.marker.show("kind", model.edge_context(e).packet, None),
         })).collect::<Vec<_>>(),
         "signals": model.signals.iter().map(|s| json!({
             "from": model.target_name(s.from),

@@ -235,6 +235,17 @@ impl Group {
         }
     }
 
+    /// The nodes at which its data arrives by a link and goes on: where an edge would mark it.
+    pub fn passes<'m>(&'m self, links: &'m [Link]) -> impl Iterator<Item = u32> + 'm {
+        let by_host = matches!(self.source, Source::Hosts(_)).then(|| self.entry());
+        let between = self.route.path.split_last().map_or(&[][..], |(_, before)| before);
+        let end = |direction: &u32| {
+            let ends = links[*direction as usize / 2].ends;
+            if direction.is_multiple_of(2) { ends.1 } else { ends.0 }
+        };
+        by_host.filter(|_| !self.route.path.is_empty()).into_iter().chain(between.iter().map(end))
+    }
+
     /// The propagation round trip of its i-th flow.
     #[must_use]
     pub fn rtt(&self, i: usize) -> Duration {
@@ -413,6 +424,18 @@ impl Model {
     pub fn context(&self) -> Context {
         Context { link_rate: None, contract: None, packet: packet(&self.tcp), limit: None }
     }
+
+    /// What a marker at an edge is built with: a packet is the largest that it marks, or if it marks none one of `[tcp]`.
+    #[must_use]
+    pub fn edge_context(&self, edge: &Edge) -> Context {
+        let largest = marked_at(&self.groups, &self.links, edge.node).map(Group::packet).max();
+        Context { packet: largest.unwrap_or(packet(&self.tcp)), ..self.context() }
+    }
+}
+
+/// The groups whose data an edge at this node marks.
+pub fn marked_at<'m>(groups: &'m [Group], links: &'m [Link], node: u32) -> impl Iterator<Item = &'m Group> {
+    groups.iter().filter(move |g| g.count > 0 && g.passes(links).any(|at| at == node))
 }
 
 /// A full packet on the wire.

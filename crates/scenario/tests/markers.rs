@@ -149,3 +149,47 @@ fn a_policer_lets_no_packet_out_of_profile_past() {
         assert_eq!(drops(&run(&edge("mark"), &[])), 0, "{kind}");
     }
 }
+
+/// An edge's bucket is measured by the packets that pass it: of the flows whose data goes on from there, with their headers.
+#[test]
+fn an_edges_bucket_is_measured_by_the_packets_that_pass_it() {
+    let text = |depth: &str, node: &str, flows: &str| {
+        format!(
+            "title = \"edge\"\nduration = \"10 s\"\nmeasure = {{ from = \"1 s\", to = \"10 s\", at = \"bottleneck\" }}\n\
+             [[links]]\nname = \"edge\"\nfrom = \"A\"\nto = \"E\"\nrate = \"8 Mbit/s\"\ndelay = \"1 ms\"\n\
+             queue = {{ aqm = \"drop_tail\", limit = \"50 packets\" }}\n\
+             [[links]]\nname = \"bottleneck\"\nfrom = \"E\"\nto = \"C\"\nrate = \"8 Mbit/s\"\ndelay = \"1 ms\"\n\
+             queue = {{ aqm = \"drop_tail\", limit = \"50 packets\" }}\n\
+             [[edges]]\nnode = \"{node}\"\n\
+             marker = {{ kind = \"token_bucket\", rate = \"1 Mbit/s\", depth = \"{depth}\" }}\n{flows}"
+        )
+    };
+    let udp = "[[flows]]\nname = \"udp\"\nfrom = \"A\"\nto = \"C\"\ntraffic = { kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"1000 B\" }\n";
+    let tcp = "[[flows]]\nname = \"tcp\"\nfrom = \"A\"\nto = \"C\"\n";
+    // Data of TCP from E, whose acknowledgements alone pass A's link.
+    let local = "[[flows]]\nname = \"local\"\nfrom = \"E\"\nto = \"A\"\n";
+    let read = |text: &str| Scenario::parse(text, "edge", &[], &Registry::default());
+    let said = |text: &str| match read(text) {
+        Ok(s) => s.warnings().iter().map(ToString::to_string).collect::<String>(),
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
+    };
+
+    assert_eq!(said(&text("1000 B", "E", udp)), "");
+    assert_eq!(said(&text("1000 B", "E", &format!("{udp}{local}"))), "");
+    let refused = said(&text("999 B", "E", udp));
+    assert!(refused.contains("less than a packet of 1000 B"), "{refused}");
+    // A packet is one of theirs as a unit of depth, too.
+    assert!(read(&text("1 packets", "E", udp)).is_ok());
+
+    // Of two kinds one fits: what never will is said, and of whom.
+    let mixed = said(&text("1000 B", "E", &format!("{udp}{tcp}")));
+    assert!(
+        mixed.contains("warning") && mixed.contains("packet of 1500 B") && mixed.contains("tcp"),
+        "{mixed}"
+    );
+    assert!(said(&text("999 B", "E", &format!("{udp}{tcp}"))).contains("error"));
+
+    // What ends at a node does not go on from it.
+    let ends = said(&text("1500 B", "C", udp));
+    assert!(ends.contains("its marker has nothing to do"), "{ends}");
+}

@@ -17,7 +17,7 @@ use inprofile_core::units::{Duration, Rate};
 use inprofile_sim::network::Network;
 
 use super::script::{Aim, Script};
-use crate::model::{Marker, Model, packet};
+use crate::model::{Marker, Model};
 
 /// ns-2's `MAX_POLICIES`.
 const MAX_POLICIES: usize = 20;
@@ -141,7 +141,7 @@ impl Marking {
     fn edges(&mut self, model: &Model, network: &Network, script: &mut Script) {
         for edge in &model.edges {
             let place = format!("edges.{}.marker", model.nodes[edge.node as usize]);
-            let full = packet(&model.tcp).0 as f64;
+            let full = model.edge_context(edge).packet.0 as f64;
             let Some(word) = word(&edge.marker, None, full, &place, script) else { continue };
             let Word::Police(policer) = word else {
                 lacks_once(script, &format!("{place}: a tagger for several flows together"));

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use inprofile_config::{Place, Report, Section};
 use inprofile_core::params::Context;
+use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Bytes, Duration, Time};
 
 use crate::model::{
-    Direction, Distributions, Edge, Group, Join, Link, Monitor, Queues, Route, Signals, Source, packet,
+    Direction, Distributions, Edge, Group, Join, Link, Monitor, Queues, Route, Signals, Source, marked_at,
+    packet,
 };
 use crate::read::flows;
 use crate::read::links;
@@ -54,7 +56,7 @@ pub(crate) fn all<'d, 'r>(
     let directions: Vec<Option<&[Direction; 2]>> = links.iter().map(|l| l.directions.as_ref()).collect();
     let group_names = groups.as_ref().map(|g| claim_groups(root, g));
     let counts: Option<Vec<Option<usize>>> = groups.as_ref().map(|g| g.iter().map(|d| d.count).collect());
-    let edges = edges.map(|e| place_edges(&topology, scope, e));
+    let edges = edges.map(|e| place_edges(&topology, e));
     let monitors = monitors.zip(counts).zip(group_names.as_ref()).map(|((drafts, counts), groups)| {
         let seen = monitors::Seen {
             topology: &topology,
@@ -75,7 +77,7 @@ pub(crate) fn all<'d, 'r>(
         .collect::<Option<Vec<Link>>>()?;
     let groups = groups?;
     let Edges { names: edge_names, edges } = edges?;
-    let edges = edges?;
+    let edges = edge_markers(scope, &groups, &links, edges?)?;
     let edge_nodes: Vec<u32> = edges.iter().map(|e| e.node).collect();
     let ends = signals::Ends {
         topology: &topology,
@@ -117,12 +119,15 @@ fn claim_groups(root: &Section<'_, '_>, drafts: &[flows::Draft<'_, '_>]) -> Name
 }
 
 /// Edges, and their numbers by node.
-struct Edges {
+struct Edges<'d, 'r> {
     names: Names,
-    edges: Option<Vec<Edge>>,
+    edges: Option<Vec<(u32, MarkerFound<'d, 'r>)>>,
 }
 
-fn place_edges(topology: &Topology<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDraft<'_, '_>>) -> Edges {
+/// A marker as read.
+type MarkerFound<'d, 'r> = inprofile_config::named::Found<'d, 'r, AnyMarker>;
+
+fn place_edges<'d, 'r>(topology: &Topology<'_, '_>, drafts: Vec<EdgeDraft<'d, 'r>>) -> Edges<'d, 'r> {
     let mut names = Names::default();
     let mut edges = Some(Vec::with_capacity(drafts.len()));
     for (i, draft) in drafts.into_iter().enumerate() {
@@ -133,16 +138,42 @@ fn place_edges(topology: &Topology<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDr
             names.claim(topology.report, name, i, "an edge");
             topology.node(name)
         });
-        let marker = draft.marker.zip(scope.tcp).and_then(|(found, tcp)| {
-            let context = Context { link_rate: None, contract: None, packet: packet(tcp), limit: None };
-            found.fits(&context, true).then_some(found.mechanism)
-        });
-        match (node.zip(marker), &mut edges) {
-            (Some((node, marker)), Some(all)) => all.push(Edge { node, marker }),
+        match (node.zip(draft.marker), &mut edges) {
+            (Some(edge), Some(all)) => all.push(edge),
             _ => edges = None,
         }
     }
     Edges { names, edges }
+}
+
+/// Checks the marker of each edge for the packets that it marks. What keeps only the packets of some flows from ever being IN is a
+/// warning.
+fn edge_markers(
+    scope: Scope<'_>,
+    groups: &[Group],
+    links: &[Link],
+    edges: Vec<(u32, MarkerFound<'_, '_>)>,
+) -> Option<Vec<Edge>> {
+    let mut good = Some(Vec::with_capacity(edges.len()));
+    for (node, found) in edges {
+        let at = |packet| Context { link_rate: None, contract: None, packet, limit: None };
+        let marked = || marked_at(groups, links, node);
+        let largest = marked().map(Group::packet).max().or(scope.tcp.map(packet))?;
+        let faulty = |g: &&Group| found.judge(&at(g.packet())).is_err();
+        let fits = match found.judge(&at(largest)) {
+            Err(fault) if !marked().all(|g| faulty(&g)) => {
+                let whose: Vec<&str> = marked().filter(faulty).map(|g| g.name.as_str()).take(20).collect();
+                found.warn_of(fault, &whose.join(", "));
+                true
+            }
+            _ => found.fits(&at(largest), true),
+        };
+        match (fits, &mut good) {
+            (true, Some(all)) => all.push(Edge { node, marker: found.mechanism }),
+            _ => good = None,
+        }
+    }
+    good
 }
 
 /// Gives each group its route, checks its round trips and its marker.
