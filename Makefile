@@ -206,7 +206,7 @@ docs: build $(VENV)/.docs ## Build the documentation site into target/docs, its 
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html -d target/docs-cache docs target/docs
 	@echo "target/docs/index.html is its first page"
 
-laws: ## Write docs/requirements.md: which law is kept where, and tested by what
+laws: ## Write target/requirements.md: which law is kept where, and tested by what
 	@$(PYTHON) docs/requirements.py
 
 wheel: $(VENV)/.packages $(PAGE) ## Build the wheel into dist/, then use it where there is no Rust
