@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+import grid
 import meters
 import profiles
 import random_runs
@@ -30,16 +31,16 @@ SEED = 1
 PAGE = ROOT / "validation" / "page.md"
 """The page, with room for the figures."""
 
-Row = tuple[Path, Validation, list[profiles.Tied]]
+Row = tuple[str, Validation, list[profiles.Tied]]
 Found = tuple[Path, Distribution, Reason | None]
 
 
-def by_events(file: Path) -> Row:
-    """One experiment in ns-2 and in every profile of ours."""
-    with tempfile.TemporaryDirectory(prefix="inprofile-") as name:
-        folder = Path(name)
-        scenario = load(file)
-        return file, validate(scenario, SEED, keep=folder), profiles.tie(scenario, SEED, folder)
+def by_events(name: str) -> Row:
+    """One experiment of the grid in ns-2 and in every profile of ours."""
+    with tempfile.TemporaryDirectory(prefix="inprofile-") as place:
+        folder = Path(place)
+        scenario = grid.experiment(name)
+        return name, validate(scenario, SEED, keep=folder), profiles.tie(scenario, SEED, folder)
 
 
 def main() -> int:
@@ -50,18 +51,18 @@ def main() -> int:
         drawn = random_runs.tally(1, random_runs.RUNS)
         sys.stdout.write(f"{random_runs.table(drawn.to_json())}\n")
         with ProcessPoolExecutor(threads(None)) as pool:
-            for row in pool.map(by_events, sorted((ROOT / "validation" / "ns2").glob("*.toml"))):
+            for row in pool.map(by_events, grid.changed()):
                 tell(row[0], str(row[1]).splitlines()[0])
                 if row[1].comparison.divergence is not None:
                     sys.stderr.write(f"{row[1].comparison.divergence}\n")
                 rows.append(row)
         for file in sorted((ROOT / "validation" / "distribution").glob("*.toml")):
             found = validate_distribution(load(file))
-            tell(file, str(found))
+            tell(file.stem, str(found))
             explanation = EXPLAINED.get(file.stem)
             reason = explanation.reason(found.seeds) if explanation else None
             if not accounted(found, explanation, reason):
-                tell(file, "neither equivalent nor what explained.py explains")
+                tell(file.stem, "neither equivalent nor what explained.py explains")
             figures.append((file, found, reason))
     except (Ns2Missing, Ns2Failed) as error:
         sys.stderr.write(f"{error}\n")
@@ -78,9 +79,9 @@ def main() -> int:
     return 0 if identical == len(rows) and drawn.accounted and alike == len(figures) and metered.agrees else 1
 
 
-def tell(file: Path, what: str) -> None:
+def tell(name: str, what: str) -> None:
     """A line of progress."""
-    sys.stdout.write(f"{file.stem:<40} {what}\n")
+    sys.stdout.write(f"{name:<40} {what}\n")
     sys.stdout.flush()
 
 
@@ -96,9 +97,10 @@ def write(
     found = {
         "ns2": version,
         "scenarios": [
-            row.to_json()
-            | {"file": str(file.relative_to(ROOT)), "profiles": [tied.to_json() for tied in ties]}
-            for file, row, ties in rows
+            {"name": name}
+            | {key: value for key, value in row.to_json().items() if key != "file"}
+            | {"profiles": [tied.to_json() for tied in ties]}
+            for name, row, ties in rows
         ],
         "drawn": drawn.to_json(),
         "distribution": [
@@ -133,11 +135,9 @@ def page(
         f"{events:,} events in all."
     )
     table = ["| scenario | | events compared | packets | first divergence |", "|---|---|---:|---:|---|"]
-    for file, row, _ in rows:
+    for name, row, _ in rows:
         first = told(row.comparison.divergence)
-        table.append(
-            f"| {link(file)} | {row.title} | {row.comparison.events:,} | {row.packets:,} | {first} |"
-        )
+        table.append(f"| {name} | {row.title} | {row.comparison.events:,} | {row.packets:,} | {first} |")
     return PAGE.read_text(encoding="utf-8").format(
         verdict=verdict,
         table="\n".join(table),
@@ -185,9 +185,9 @@ def profiles_table(rows: list[Row]) -> str:
         "| scenario | ns-2's random numbers: same events | but for order | then | exact: events | then |",
         "|---|---:|---:|---|---:|---|",
     ]
-    for file, _, (random, exact) in rows:
+    for name, _, (random, exact) in rows:
         cells = [
-            link(file),
+            name,
             f"{random.events:,}",
             f"{random.moments:,}",
             first(random),

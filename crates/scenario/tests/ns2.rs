@@ -67,7 +67,7 @@ fn sizes_that_differ_are_refused_where_only_packets_are_counted() {
 
 #[test]
 fn the_largest_seed_is_ns2s_own() {
-    let text = include_str!("../../../validation/ns2/drop-tail-reno-1.toml");
+    let text = include_str!("../../../validation/ns2/one-hop.toml");
     let scenario = Scenario::parse(text, "x.toml", &[], &Registry::default()).unwrap();
     assert!(scenario.ns2_script(2_147_483_646).is_ok());
     // ns-2 ends at this one with an error of its own.
@@ -166,7 +166,7 @@ fn a_limit_in_bytes_goes_where_thresholds_are_in_bytes() {
             th[0], th[1]
         );
         let set = [("links.a.queue".to_owned(), queue)];
-        let text = include_str!("../../../validation/ns2/red-bytes-reno-5.toml").replace("bottleneck", "a");
+        let text = include_str!("../../../validation/ns2/one-hop.toml").replace("bottleneck", "a");
         let scenario = Scenario::parse(&text, "bytes.toml", &set, &Registry::default()).unwrap();
         scenario.ns2_script(1).map_err(|missing| missing.0)
     };

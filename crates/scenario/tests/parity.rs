@@ -80,6 +80,23 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// An entry of the grid: its base with the keys in which it differs, and these besides.
+fn experiment(name: &str, besides: &[(String, String)]) -> Scenario {
+    let folder = root().join("validation/ns2");
+    let text = std::fs::read_to_string(folder.join("grid.toml")).expect("the grid");
+    let grid: toml::Table = text.parse().expect("TOML");
+    let entry = &grid[name];
+    let file = format!("{}.toml", entry["base"].as_str().expect("a name"));
+    let changed = entry.get("set").and_then(toml::Value::as_table);
+    let mut set: Vec<(String, String)> = changed
+        .into_iter()
+        .flat_map(|keys| keys.iter().map(|(key, value)| (key.clone(), value.to_string())))
+        .collect();
+    set.extend_from_slice(besides);
+    let bytes = std::fs::read(folder.join(&file)).expect("the base");
+    Scenario::parse_bytes(&bytes, &file, &set, &Registry::default()).expect("a good one")
+}
+
 #[test]
 fn the_checksum_is_the_usual_one() {
     let mut sum = Shared::default();
@@ -93,10 +110,8 @@ fn events_are_ns2s() {
     let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let rows = found["scenarios"].as_array().expect("a list");
     for name in SCENARIOS {
-        let file = format!("validation/ns2/{name}.toml");
-        let row = rows.iter().find(|r| r["file"] == *file).expect("every scenario has a row");
-        let bytes = std::fs::read(root().join(&file)).expect("the experiment");
-        let scenario = Scenario::parse_bytes(&bytes, &file, &[], &Registry::default()).expect("a good one");
+        let row = rows.iter().find(|r| r["name"] == *name).expect("every scenario has a row");
+        let scenario = experiment(name, &[]);
         let seed = row["seed"].as_u64().expect("a number");
         let sum = Shared::default();
         trace::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), sum.clone())
@@ -131,14 +146,10 @@ fn the_exact_profiles_are_tied_to_ns2s() {
     let text = std::fs::read_to_string(root().join("docs/validation.json")).expect("make validate writes it");
     let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     for name in TIED {
-        let file = format!("validation/ns2/{name}.toml");
         let rows = found["scenarios"].as_array().expect("a list");
-        let row = rows.iter().find(|r| r["file"] == *file).expect("every scenario has a row");
-        let bytes = std::fs::read(root().join(&file)).expect("the experiment");
+        let row = rows.iter().find(|r| r["name"] == *name).expect("every scenario has a row");
         let trace = |profile: &str| {
-            let set = [("engine.profile".to_owned(), format!("\"{profile}\""))];
-            let scenario =
-                Scenario::parse_bytes(&bytes, &file, &set, &Registry::default()).expect("a good one");
+            let scenario = experiment(name, &[("engine.profile".to_owned(), format!("\"{profile}\""))]);
             let kept = Kept::default();
             let seed = row["seed"].as_u64().expect("a number");
             trace::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), kept.clone())
