@@ -27,7 +27,9 @@ def changed() -> dict[str, tuple[Path, dict[str, object]]]:
         for name, entry in grid.items()
     }
     bases = {file.stem for file, _ in found.values()}
-    alone = {file.stem: (file, {}) for file in FOLDER.glob("*.toml") if file.stem not in {*bases, GRID.stem}}
+    alone: dict[str, tuple[Path, dict[str, object]]] = {
+        file.stem: (file, {}) for file in FOLDER.glob("*.toml") if file.stem not in {*bases, GRID.stem}
+    }
     return dict(sorted({**found, **alone}.items()))
 
 
