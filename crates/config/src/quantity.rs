@@ -22,6 +22,8 @@ pub enum Unit {
     Rate,
     /// Picoseconds.
     Time,
+    /// Picoseconds too, of a run: when something happens, or how long it takes. Without a unit, seconds are meant.
+    Moment,
     /// Bytes.
     Size,
     /// Packets, or bytes.
@@ -32,7 +34,7 @@ impl Unit {
     /// With its article, in messages.
     #[must_use]
     pub fn noun(self) -> &'static str {
-        ["a rate", "a time", "a size", "an amount of packets or bytes"][self as usize]
+        ["a rate", "a time", "a time", "a size", "an amount of packets or bytes"][self as usize]
     }
 
     /// Units by name, each so many of the base unit.
@@ -41,7 +43,7 @@ impl Unit {
             Unit::Rate => {
                 &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)]
             }
-            Unit::Time => &[
+            Unit::Time | Unit::Moment => &[
                 ("s", PS_PER_S),
                 ("ms", 1_000_000_000),
                 ("us", 1_000_000),
@@ -60,7 +62,7 @@ impl Unit {
     pub fn choices(self) -> &'static str {
         match self {
             Unit::Rate => "bit/s, kbit/s, Mbit/s or Gbit/s",
-            Unit::Time => "s, ms, us, ns or ps",
+            Unit::Time | Unit::Moment => "s, ms, us, ns or ps",
             Unit::Size => "B, kB, KiB, MB or MiB",
             Unit::Backlog => "packets, B, kB, KiB, MB or MiB",
         }
@@ -69,12 +71,12 @@ impl Unit {
     /// A well-formed quantity, in messages.
     #[must_use]
     pub fn example(self) -> &'static str {
-        ["1.2 Mbit/s", "5 ms", "1000 B", "50 packets"][self as usize]
+        ["1.2 Mbit/s", "5 ms", "60 s", "1000 B", "50 packets"][self as usize]
     }
 
     /// The likeliest unit of a number without one.
     fn usual(self) -> &'static str {
-        ["Mbit/s", "ms", "B", "packets"][self as usize]
+        ["Mbit/s", "ms", "s", "B", "packets"][self as usize]
     }
 
     /// The likeliest unit of this number without one: 10000 without a unit is not meant in Mbit/s.
@@ -100,7 +102,7 @@ impl Unit {
                 "gbps" | "gb/s" | "gbit" | "gbit/s" | "g" => "Gbit/s",
                 _ => return None,
             },
-            Unit::Time => match t.as_str() {
+            Unit::Time | Unit::Moment => match t.as_str() {
                 "s" | "sec" | "secs" | "second" | "seconds" => "s",
                 "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => "ms",
                 "us" | "usec" | "micros" | "microsecond" | "microseconds" => "us",
@@ -130,15 +132,22 @@ struct Decimal<'a> {
     scale: u32,
 }
 
+/// A number within 2^−50 of itself of a whole one, a few of a double's last places, is that one: what a script computed in floating
+/// point and printed, such as 28.749999999999996 Mbit/s for 1.15 · 25. Nobody means such a difference: to write it takes 15 digits.
+const FLOAT_ERROR: u32 = 50;
+
 /// More digits than any quantity here needs, and few enough that products fit 128 bits.
 const MOST_DIGITS: usize = 24;
 
 impl Decimal<'_> {
-    /// So many base units of `factor` each; `None` unless that is a whole number.
+    /// So many base units of `factor` each; `None` unless that is a whole number, or one but for [`FLOAT_ERROR`].
     fn times(&self, factor: u64) -> Result<Option<u128>, ()> {
         let product = self.digits.checked_mul(u128::from(factor)).ok_or(())?;
         let divisor = 10u128.pow(self.scale);
-        Ok((product % divisor == 0).then_some(product / divisor))
+        let (below, beyond) = (product / divisor, product % divisor);
+        let (nearest, error) =
+            if beyond <= divisor / 2 { (below, beyond) } else { (below + 1, divisor - beyond) };
+        Ok((error <= product >> FLOAT_ERROR).then_some(nearest))
     }
 
     /// As a fraction of base units; exact wherever the result is whole.
@@ -309,6 +318,14 @@ pub fn rate(text: &str) -> Result<Rate, Wrong> {
 /// See [`rate`].
 pub fn duration(text: &str) -> Result<Duration, Wrong> {
     whole(text, Unit::Time, "ps", LONGEST.0, "1000000 s").map(Duration)
+}
+
+/// Reads `60 s`: a time of a run.
+///
+/// # Errors
+/// See [`rate`].
+pub fn moment(text: &str) -> Result<Duration, Wrong> {
+    whole(text, Unit::Moment, "ps", LONGEST.0, "1000000 s").map(Duration)
 }
 
 /// Reads `1000 B`.

@@ -14,7 +14,7 @@ const NUMBER: &str = r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?";
 pub fn quantity(unit: Unit, doc: &str) -> Json {
     let units = match unit {
         Unit::Rate => "[kMG]?bit/s",
-        Unit::Time => "([mnpuµμ]?s)",
+        Unit::Time | Unit::Moment => "([mnpuµμ]?s)",
         Unit::Size => "([kM]?B|[KM]iB)",
         Unit::Backlog => "(packets?|[kM]?B|[KM]iB)",
     };

@@ -289,11 +289,26 @@ impl<'d, 'r> Entry<'d, 'r> {
     /// A length of time above 0.
     #[must_use]
     pub fn positive_duration(&self) -> Option<Duration> {
-        let time = self.duration()?;
+        self.above_0(self.duration()?, "100 ms")
+    }
+
+    /// A time of a run, which is proposed in seconds.
+    #[must_use]
+    pub fn moment(&self) -> Option<Duration> {
+        self.quantity(Unit::Moment, quantity::moment)
+    }
+
+    /// A time of a run, above 0.
+    #[must_use]
+    pub fn positive_moment(&self) -> Option<Duration> {
+        self.above_0(self.moment()?, "100 s")
+    }
+
+    fn above_0(&self, time: Duration, example: &str) -> Option<Duration> {
         if time.0 > 0 {
             Some(time)
         } else {
-            self.wrong(Wrong::new("must be above 0", "write a time such as \"100 ms\""))
+            self.wrong(Wrong::new("must be above 0", format!("write a time such as \"{example}\"")))
         }
     }
 

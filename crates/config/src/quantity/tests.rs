@@ -22,6 +22,25 @@ fn rates_times_and_sizes_are_exact() {
     assert_eq!(backlog("8 kB"), Ok(Backlog::Bytes(8000.0)));
 }
 
+/// What JSON and Python print of a product in floating point: 1.15 * 25, 0.1 + 0.2, 1.1 * 1.1e6, 3 * 1.1.
+#[test]
+fn whole_numbers_but_for_a_floats_error_are_taken() {
+    assert_eq!(rate("28.749999999999996 Mbit/s"), Ok(Rate(28_750_000)));
+    assert_eq!(duration("0.30000000000000004 s"), Ok(Duration(300_000_000_000)));
+    assert_eq!(rate("1210000.0000000002 bit/s"), Ok(Rate(1_210_000)));
+    assert_eq!(rate("3.3000000000000003 Gbit/s"), Ok(Rate(3_300_000_000)));
+    assert_eq!(bytes("1499.9999999999998 B"), Ok(Bytes(1500)));
+    // What differs by more was meant.
+    for text in
+        ["28.7499999999 Mbit/s", "28749999.99999996 bit/s", "0.9999999999 bit/s", "3.3333333333333335 Mbit/s"]
+    {
+        assert!(rate(text).unwrap_err().problem.contains("whole number of bit/s"), "{text}");
+    }
+    assert!(duration("0.1234567890123456 s").is_err());
+    // Exact digits stay what they are.
+    assert_eq!(duration("999999.999999999999 s"), Ok(Duration(999_999_999_999_999_999)));
+}
+
 #[test]
 fn ranges_share_the_unit_of_their_end() {
     assert_eq!(span("26..32 ms"), Ok((Duration::from_millis(26), Duration::from_millis(32))));
@@ -48,6 +67,8 @@ fn other_spellings_are_refused_with_the_right_one() {
         let wrong = rate(text).unwrap_err();
         assert!(wrong.remedy.contains(remedy), "{text}: {wrong:?}");
     }
+    assert!(duration("60").unwrap_err().remedy.contains("\"60 ms\""));
+    assert!(moment("60").unwrap_err().remedy.contains("\"60 s\""));
     assert!(duration("5 sec").unwrap_err().remedy.contains("\"5 s\""));
     assert!(duration("5 msec").unwrap_err().remedy.contains("\"5 ms\""));
     assert!(duration("5 milliseconds").unwrap_err().remedy.contains("\"5 ms\""));
@@ -93,6 +114,13 @@ proptest! {
     fn what_core_prints_reads_back(bits in 0u64..=FASTEST.0, ps in 0u64..=LONGEST.0) {
         prop_assert_eq!(rate(&Rate(bits).to_string()), Ok(Rate(bits)));
         prop_assert_eq!(duration(&Duration(ps).to_string()), Ok(Duration(ps)));
+    }
+
+    #[test]
+    fn what_a_float_prints_reads_as_what_was_computed(kbits in 1u64..10_000_000, factor in 1u32..1000) {
+        // kbits · factor / 100 in floating point, where that is whole in bit/s: always, by 1000 / 100.
+        let computed = kbits as f64 / 1000.0 * (f64::from(factor) / 100.0);
+        prop_assert_eq!(rate(&format!("{computed} Mbit/s")), Ok(Rate(kbits * u64::from(factor) * 10)));
     }
 
     #[test]

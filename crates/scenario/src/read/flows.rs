@@ -182,7 +182,7 @@ fn per_flow<'d, 'r, T>(
 /// Reads round-trip times: one, a list, or a range spread evenly over the flows. A single flow gets the middle of the range.
 fn rtt(entry: &Entry<'_, '_>, count: Option<usize>) -> Option<PerFlow<Duration>> {
     let Some(text) = entry.as_text().filter(|t| t.contains("..")) else {
-        return per_flow(entry, count, Entry::positive_duration);
+        return per_flow(entry, count, Entry::positive_moment);
     };
     let (low, high) = match quantity::span(text) {
         Ok(span) => span,
@@ -224,7 +224,7 @@ fn start(entry: &Entry<'_, '_>, count: Option<usize>, duration: Option<Duration>
     }
     if entry.is_table() {
         let section = entry.section(&["first", "every", "arrivals"])?;
-        let first = section.get("first").map_or(Some(Duration::ZERO), |e| e.duration());
+        let first = section.get("first").map_or(Some(Duration::ZERO), |e| e.moment());
         let every = section.need("every", "\"100 ms\"").and_then(|e| e.positive_duration());
         let law = match section.get("arrivals") {
             Some(e) => match e.word(&["fixed", "poisson"], "arrivals")? {
@@ -239,12 +239,12 @@ fn start(entry: &Entry<'_, '_>, count: Option<usize>, duration: Option<Duration>
         within(entry, Duration(first.0.saturating_add(every.0.saturating_mul(last))))?;
         return Some(Start::Arrivals(moment(first), every, law));
     }
-    per_flow(entry, count, |e| e.duration().and_then(|t| within(e, t))).map(Start::At)
+    per_flow(entry, count, |e| e.moment().and_then(|t| within(e, t))).map(Start::At)
 }
 
 /// Reads when flows stop: a time or a list, after their starts as far as these are known.
 fn stop(entry: &Entry<'_, '_>, count: Option<usize>, start: Option<&Start>) -> Option<PerFlow<Time>> {
-    let stops = per_flow(entry, count, Entry::positive_duration)?;
+    let stops = per_flow(entry, count, Entry::positive_moment)?;
     let at = |i: usize| moment(stops.get(i));
     let count = count?;
     for i in 0..count {

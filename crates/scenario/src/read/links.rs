@@ -87,14 +87,14 @@ fn capacity(section: &Section<'_, '_>, rate: Option<Rate>) -> Option<Option<Capa
         return given.wrong(Wrong::new(problem, format!("write steps = {example}, or remove capacity")));
     }
     let repeat = match section.get("repeat") {
-        Some(e) => Some(e.positive_duration()?),
+        Some(e) => Some(e.positive_moment()?),
         None => None,
     };
     let mut steps: Vec<(Time, Rate)> = Vec::with_capacity(tables.len());
     for table in &tables {
         table.refuse_unknown(&["at", "rate"]);
         let at = table.need("at", "\"20 s\"")?;
-        let (time, rate) = (at.positive_duration()?, table.need("rate", "\"10 Mbit/s\"")?.positive_rate()?);
+        let (time, rate) = (at.positive_moment()?, table.need("rate", "\"10 Mbit/s\"")?.positive_rate()?);
         if let Some((before, _)) = steps.last().filter(|(before, _)| before.0 >= time.0) {
             let problem = format!("the step before is at {before}: a capacity does not go back in time");
             return at.wrong(Wrong::new(problem, "write the steps in the order of their times"));

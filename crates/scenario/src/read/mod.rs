@@ -71,7 +71,7 @@ pub(crate) fn read(document: &Document, registry: &Registry) -> Result<(Model, V
 
 fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
     let title = root.need("title", "\"Four flows share a link\"").and_then(|e| title(&e));
-    let duration = root.need("duration", "\"200 s\"").and_then(|e| e.positive_duration());
+    let duration = root.need("duration", "\"200 s\"").and_then(|e| e.positive_moment());
     let seeds = match root.get("seeds") {
         Some(entry) => entry.count_in(1..=100_000),
         None => Some(10),

@@ -102,8 +102,8 @@ pub(crate) fn measure(root: &Section<'_, '_>, duration: Option<Duration>) -> Mea
     let Some(section) = entry.section(&["from", "to", "at", "distributions", "every"]) else {
         return Measure { window: None, at: None, distributions: None };
     };
-    let from = section.get("from").map_or(Some(Duration::ZERO), |e| e.duration());
-    let to = section.get("to").map_or(duration, |e| e.duration());
+    let from = section.get("from").map_or(Some(Duration::ZERO), |e| e.moment());
+    let to = section.get("to").map_or(duration, |e| e.moment());
     let at = match section.get("at") {
         Some(e) => {
             e.text("the name of a link").map(|t| Some(At { value: t.to_owned(), place: e.place().clone() }))
