@@ -1,4 +1,4 @@
-"""Why a flow got what it got: its contract, marks, losses and timeouts beside those of the others.
+"""Why a flow, or a group of them, got what it got: contract, marks, losses and timeouts beside the others'.
 
 Everything said is read off one result. Where seeds vary more than a difference is large, that is said instead
 of a reason. Shares of losses are of the whole run, rates and marks of the measured window.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .explanation import CAUSES, Explanation, Fate, Figure
 from .quantity import number, pm, quantity
 from .response import law_of
 from .stats import POSITIVE, Estimate, estimate, mean, paired
+from .subject import UnknownFlow, subject
 
 if TYPE_CHECKING:
     from .contracts import Kept
@@ -24,84 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Fate", "Figure", "UnknownFlow", "explain"]
 
 
-class UnknownFlow(LookupError):
-    """No flow of that name or number."""
-
-
-@dataclass(frozen=True)
-class Fate:
-    """What became of some of a flow's packets."""
-
-    what: str
-    """`delivered`, `in flight`, or the cause of a loss."""
-    place: str
-    """Where it was lost; empty for what was not."""
-    packets: float
-    """How many per run."""
-    share: float
-    """Of all it sent."""
-    out: float
-    """What share of them was OUT (or red) when lost; NaN for what was not lost."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure behind the losses at one place, over the whole trace."""
-
-    place: str
-    cause: str
-    name: str
-    mean: float
-    least: float
-    greatest: float
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """One flow beside the others of its kind."""
-
-    flow: str
-    group: str
-    peers: tuple[str, ...]
-    """The flows it is compared with: those of its group, or all where it is alone in it."""
-    seeds: tuple[int, ...]
-    contract: float | None
-    """bit/s"""
-    kept: Kept | None
-    """How well the contract was kept; None where there is none that a rate can keep."""
-    throughput: Estimate
-    """bit/s on the wire, in order, over the window."""
-    against_peers: Estimate | None
-    """Throughput over the peers' mean, less 1, paired by seed."""
-    fates: tuple[Fate, ...]
-    figures: tuple[Figure, ...]
-    findings: tuple[str, ...]
-    window: tuple[str, str]
-    """The measured window, for rates and marks; losses and timeouts are of the whole run."""
-    cwnd: tuple[tuple[float, float], ...]
-    """Time and congestion window (segments) of the first seed, where a monitor sampled it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As `inprofile explain --json` prints it."""
-        return {
-            "flow": self.flow,
-            "group": self.group,
-            "peers": list(self.peers),
-            "seeds": list(self.seeds),
-            "contract": self.contract,
-            "contract_kept": None if self.kept is None else self.kept.to_json(),
-            "throughput": _json(self.throughput),
-            "against_peers": None if self.against_peers is None else _json(self.against_peers),
-            "packets": [{**f.__dict__, "out": None if math.isnan(f.out) else f.out} for f in self.fates],
-            "figures": [f.__dict__ for f in self.figures],
-            "findings": list(self.findings),
-            "window": {"from": self.window[0], "to": self.window[1]},
-            "cwnd": [list(point) for point in self.cwnd],
-        }
-
-
 def explain(result: Result, flow: str | int) -> Explanation:
-    """Explain what `flow` (its name, or its number in the order of the experiment) got.
+    """Explain what `flow` (its name, its number in the order of the experiment, or its group's name) got.
 
     >>> import inprofile
     >>> result = inprofile.parse(inprofile.STARTER).with_(duration="30 s", seeds=2).run()
@@ -122,17 +46,21 @@ class _Case:
         self.rows: dict[str, list[dict[str, Any]]] = {}
         for row in result.flows.to_pylist():
             self.rows.setdefault(row["flow"], []).append(row)
-        self.flow = _find(list(self.rows), flow)
-        self.mine = self.rows[self.flow]
-        self.group = self.mine[0]["group"]
-        others = [name for name in self.rows if name != self.flow]
-        same = [name for name in others if self.rows[name][0]["group"] == self.group]
-        self.peers = tuple(same or others)
+        self.about = subject(self.rows, flow)
+        self.flow, self.group, self.flows, self.mine, self.peers = (
+            self.about.name,
+            self.about.group,
+            self.about.flows,
+            self.about.rows,
+            self.about.peers,
+        )
+        self.marked = {str(row["place"]) for row in result.markers.to_pylist()}
 
     def explanation(self) -> Explanation:
         return Explanation(
             self.flow,
             self.group,
+            self.flows,
             self.peers,
             self.result.seeds,
             self.mine[0]["contract"],
@@ -169,13 +97,13 @@ class _Case:
 
     @cached_property
     def fates(self) -> tuple[Fate, ...]:
-        runs = len(self.mine)
+        runs = len(self.mine) * len(self.flows)
         sent = self.figure("sent")
         if sent == 0:
             return ()
         lost: dict[tuple[str, str], list[float]] = {}
         for row in self.result.drops.to_pylist():
-            if row["flow"] == self.flow:
+            if row["flow"] in self.flows:
                 counts = lost.setdefault((row["place"], row["cause"]), [0.0, 0.0])
                 counts[0] += row["in"]
                 counts[1] += row["out"] + row["red"]
@@ -192,9 +120,12 @@ class _Case:
         noted: dict[tuple[str, str, str], list[float]] = {}
         verdicts = self.result.verdicts
         if verdicts.num_rows:
+            import pyarrow as pa
             import pyarrow.compute as pc
 
-            mine = pc.and_(pc.equal(verdicts["flow"], self.flow), pc.equal(verdicts["verdict"], "drop"))
+            mine = pc.and_(
+                pc.is_in(verdicts["flow"], pa.array(self.flows)), pc.equal(verdicts["verdict"], "drop")
+            )
             for row in verdicts.filter(mine).select(["point", "cause", "why"]).to_pylist():
                 for name, value in json.loads(row["why"]).items():
                     if isinstance(value, (int, float)):
@@ -203,6 +134,7 @@ class _Case:
 
     def _findings(self) -> list[str]:
         parts = (
+            self._of_group(),
             self._contract(),
             self._peers(),
             self._marks(),
@@ -212,14 +144,31 @@ class _Case:
         )
         return [sentence for part in parts for sentence in part]
 
+    def _of_group(self) -> list[str]:
+        """Of a group: that these are means, and which flows to ask for."""
+        if not self.about.is_group:
+            return []
+        got = {flow: mean(float(row["throughput"]) for row in self.rows[flow]) for flow in self.flows}
+        least, most = min(got, key=got.__getitem__), max(got, key=got.__getitem__)
+        return [
+            f"These are means over its {len(self.flows)} flows. {least} got least,"
+            f" {quantity(got[least], 'bit/s', 3)}, and {most} most, {quantity(got[most], 'bit/s', 3)}."
+        ]
+
     def _contract(self) -> list[str]:
         got = pm(self.throughput, "bit/s")
         rate = self.mine[0]["contract"]
         if rate is None:
-            return [f"It has no contract. It got {got} on the wire."]
+            return [f"It has no contract. It got {got} on the wire.{self._others_contracts()}"]
         share = f"{100 * self.throughput.mean / rate:.0f} %"
-        head = f"Its contract is {quantity(rate, 'bit/s')}; it got {got} on the wire, {share} of it"
+        mean_of = " on average" if len({self.rows[f][0]["contract"] for f in self.flows}) > 1 else ""
+        head = f"Its contract is {quantity(rate, 'bit/s')}{mean_of}; it got {got} on the wire, {share} of it"
         kept = self.kept
+        if kept is not None and self.about.is_group:
+            worst = (
+                f"the worst was {kept.worst_flow} in seed {kept.worst_seed}, {100 * kept.worst:.0f} % of it"
+            )
+            return [f"{head}; every contract was kept in {kept.whole_runs} of {kept.runs} runs, {worst}."]
         if kept is None:
             return [f"{head}. A transfer keeps no rate over a window."]
         if kept.runs == 1:
@@ -233,20 +182,31 @@ class _Case:
         times = f"kept in {kept.whole_runs} of {kept.runs} runs (95 %: {100 * lo:.0f} to {100 * hi:.0f} %)"
         return [f"{head}: {times}, {worst}."]
 
+    def _others_contracts(self) -> str:
+        """For one without a contract: what was promised to others, before anything is left to it."""
+        if not (contracts := self.result.contracts):
+            return ""
+        total = contracts.total
+        return (
+            f" Others have contracts, {quantity(total.contract, 'bit/s')} together: all of them were kept in"
+            f" {total.whole_runs} of {total.runs} runs."
+        )
+
     @cached_property
     def kept(self) -> Kept | None:
         """How well its contract was kept; None where it has none that a rate can keep."""
+        if self.about.is_group:
+            return next((row for row in self.result.contracts.groups if row.name == self.group), None)
         return self.result.contracts.flow(self.flow)
 
     def _peers(self) -> list[str]:
         d = self.against_peers
         if d is None:
             return []
-        whom = (
-            "the other flows"
-            if self.group != self.rows[self.peers[0]][0]["group"]
-            else f"the rest of {self.group}"
-        )
+        whom = f"the rest of {self.group}"
+        if self.group != self.rows[self.peers[0]][0]["group"]:
+            contracts = "with" if self.mine[0]["contract"] is not None else "without"
+            whom = f"the other flows {contracts} a contract" if self.result.contracts else "the other flows"
         if d.ci95 is None:
             return [
                 f"That is {_percent(d.mean)} than the mean of {whom}, in one run; other seeds may differ."
@@ -260,20 +220,29 @@ class _Case:
         received = self.figure("received_in") + self.figure("received_out")
         if sent == 0 or received == 0:
             return ["It sent or delivered nothing in the measured window."]
+        if not self.coloured:
+            return []
         own = self.figure("sent_in") / sent
         arrived = self.figure("received_in") / received
-        said = [f"{_share(own)} of its packets were sent IN, of the others' {_share(self._peers_in())}."]
+        said = [f"{_share(own)} of its packets were sent IN{self._peers_in()}."]
+        edges = [r for r in self.result.markers.to_pylist() if r["place"] not in self.rows]
+        if self.marked and not edges and not self.marked.intersection(self.flows):
+            said = [f"Nothing marks its packets, so that all of them count as IN{self._peers_in()}."]
         if own - arrived > 0.02:
-            edges = [r for r in self.result.markers.to_pylist() if r["place"] not in self.rows]
             who = f"the {edges[0]['kind']} marker at {edges[0]['place']}" if edges else "a marker on the way"
             said.append(f"Only {_share(arrived)} of what arrived was still IN: {who} remarked the rest.")
         return said
 
-    def _peers_in(self) -> float:
+    @cached_property
+    def coloured(self) -> bool:
+        """Whether colours tell packets apart: something marks."""
+        return bool(self.marked) or any(row["sent_out"] for runs in self.rows.values() for row in runs)
+
+    def _peers_in(self) -> str:
         if not self.peers:
-            return math.nan
+            return ""
         green = self.peers_figure("sent_in")
-        return green / max(green + self.peers_figure("sent_out"), 1e-300)
+        return f", of the others' {_share(green / max(green + self.peers_figure('sent_out'), 1e-300))}"
 
     def _losses(self) -> list[str]:
         lost = [fate for fate in self.fates if fate.place]
@@ -290,9 +259,10 @@ class _Case:
         worst = lost[0]
         colour = "OUT" if worst.out >= 0.5 else "IN"
         part = worst.out if worst.out >= 0.5 else 1 - worst.out
+        coloured = f", {_share(part)} of them {colour}" if self.coloured else ""
         said.append(
-            f"{_share(worst.packets / total)} of the losses were {_CAUSES.get(worst.what, worst.what)}"
-            f" at {worst.place}, {_share(part)} of them {colour}."
+            f"{_share(worst.packets / total)} of the losses were {CAUSES.get(worst.what, worst.what)}"
+            f" at {worst.place}{coloured}."
         )
         return said
 
@@ -320,7 +290,7 @@ class _Case:
         rtt, rtt_peers = (x("rtt") + queueing for x in (self.figure, self.peers_figure))
         if min(p, p_peers, rtt, rtt_peers) <= 0:
             return []
-        kinds = {self._congestion(name) for name in (self.flow, *self.peers)}
+        kinds = {self._congestion(name) for name in (*self.flows, *self.peers)}
         if len(kinds) > 1:
             named = ", ".join(sorted(kinds))
             return [f"It and the others use different congestion controls ({named}): no law compares them."]
@@ -353,6 +323,8 @@ class _Case:
         return str(found.get("congestion", "reno"))
 
     def _cwnd(self) -> tuple[tuple[float, float], ...]:
+        if self.about.is_group:
+            return ()
         import pyarrow.compute as pc
 
         series = self.result.series
@@ -362,35 +334,6 @@ class _Case:
         )
         found = series.filter(mask)
         return tuple(zip(found["t"].to_pylist(), found["value"].to_pylist(), strict=True))
-
-
-_CAUSES: Mapping[str, str] = {
-    "early": "early drops (at random, before the queue was full)",
-    "forced": "forced drops (average above the upper threshold)",
-    "overflow": "overflow (queue at its limit)",
-    "edge": "drops by the marker",
-    "evicted": "evictions (removed from the queue in favour of another packet)",
-    "policed": "drops by a policer (out of profile)",
-    "unmarkable": "drops in place of a mark (transport not ECN-capable)",
-    "above_target": "CoDel's drops (delay above target for an interval)",
-    "overload": "drops of ECN-capable packets (congestion beyond what marks can tell of)",
-    "matched": "CHOKe's drops (a waiting packet of the same flow was drawn)",
-    "penalty": "drops in SFB's penalty box (flow that does not respond)",
-    "bin_full": "drops at SFB's full bins",
-    "blue": "BLUE's drops (the queue was full not long ago)",
-}
-
-
-def _find(names: Sequence[str], flow: str | int) -> str:
-    text = str(flow)
-    if text in names:
-        return text
-    # More digits than the number of flows has are no flow's number; other scripts' digits are no digits here.
-    if text.isascii() and text.isdigit() and len(text) <= 18 and int(text) < len(names):
-        return names[int(text)]
-    text = text if len(text) <= 80 else f"{text[:79]}…"
-    shown = ", ".join(names[:8]) + (f", … ({len(names)} flows)" if len(names) > 8 else "")
-    raise UnknownFlow(f'no flow is called "{text}"; there are: {shown}, or their numbers from 0')
 
 
 def _share(x: float) -> str:
@@ -407,7 +350,3 @@ def _percent(x: float) -> str:
 
 def _range(e: Estimate) -> str:
     return "one run" if e.ci95 is None else f"95 %: {_signed(e.ci95.lo)} to {_signed(e.ci95.hi)}"
-
-
-def _json(e: Estimate) -> dict[str, Any]:
-    return {"mean": e.mean, "ci95": list(e.ci95 or (None, None)), "n": e.n}

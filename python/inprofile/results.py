@@ -202,7 +202,8 @@ class Result:
     def summary(self) -> Summary:
         """Every metric's mean over the seeds with its 95 % interval."""
         measure = self.provenance.effective["measure"]
-        return Summary(self.metrics, {"from": measure["from"], "to": measure["to"]})
+        marked = self.markers.num_rows > 0
+        return Summary(self.metrics, {"from": measure["from"], "to": measure["to"]}, marked)
 
     def distributions(self) -> Delays:
         """The table `delays` over the seeds: each distribution's figures with their 95 % intervals."""

@@ -78,6 +78,7 @@ _SHARES = (
     "all_contracts_kept",
     "excess_share",
 )
+_OF_COLOURS = ("lambda_in", "lambda_out")
 _HEADINGS = {"sent_in": "sent IN", "sent_out": "sent OUT", "timeouts": "RTOs"}
 
 
@@ -161,8 +162,13 @@ class Metric:
 class Summary(Mapping[str, Metric]):
     """Metrics by name; shown as a table."""
 
-    def __init__(self, metrics: pa.Table, window: Mapping[str, str]) -> None:
-        """From a result's `metrics` table, all of them measured over `window`."""
+    def __init__(self, metrics: pa.Table, window: Mapping[str, str], marked: bool = True) -> None:
+        """From a result's `metrics` table, all of them measured over `window`.
+
+        Where nothing marks (`marked` is false), the table that is shown has no rates by colour: every packet
+        is IN then, and `loss_in` the loss rate.
+        """
+        self._marked = marked
         rows: dict[str, dict[str, Any]] = {}
         for row in metrics.to_pylist():
             kept = rows.setdefault(row["name"], {**row, "values": {}})
@@ -190,7 +196,9 @@ class Summary(Mapping[str, Metric]):
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Heading and rows, as text."""
         return ["metric", "mean ± 95 %", "seeds", "at", "counts"], [
-            [m.name, str(m), str(len(m.values)), m.point, m.header] for m in self.values()
+            [m.name, str(m), str(len(m.values)), m.point, m.header]
+            for m in self.values()
+            if self._marked or m.name not in _OF_COLOURS
         ]
 
     def __repr__(self) -> str:

@@ -294,6 +294,56 @@ def test_a_flow_alone_is_explained_without_others() -> None:
     json.dumps(found.to_json(), allow_nan=False)
 
 
+def test_without_a_contract_nobody_is_a_peer_who_has_one() -> None:
+    def rows(*more: str) -> list[dict[str, Any]]:
+        return [
+            row
+            for s in (1, 2, 3)
+            for row in (
+                flow(s, "best.0", 7e6, contract=None, sent_out=0, received_out=0),
+                *(flow(s, f"gold.{i}", 240e3 + 30e3 * i) for i in (0, 1)),
+                *(flow(s, name, 1e5) for name in more),
+            )
+        ]
+
+    found = explain(result(rows()), "best")
+    assert (found.flow, found.peers, found.against_peers) == ("best.0", (), None)
+    assert found.findings[0] == (
+        "It has no contract. It got 7 ± 0 Mbit/s on the wire. Others have contracts, 500 kbit/s together:"
+        " all of them were kept in 0 of 3 runs."
+    )
+    said = " ".join(found.findings)
+    assert "more than" not in said
+    assert "others" not in said.removeprefix(found.findings[0])
+    # With a contract, and alone in its group: the others that have one.
+    assert explain(result(rows("b.0")), "b").peers == ("gold.0", "gold.1")
+
+
+def test_a_group_is_explained_as_the_mean_of_its_flows() -> None:
+    rows = [flow(s, f"tcp.{i}", 200e3 + 100e3 * i, dropped=10 * i) for s in (1, 2, 3) for i in (0, 1)]
+    found = explain(result(rows, drops=LOST), "tcp")
+    assert (found.flow, found.flows, found.peers) == ("tcp", ("tcp.0", "tcp.1"), ())
+    assert (found.throughput.mean, found.contract) == (250e3, 250e3)
+    assert [(f.what, f.packets) for f in found.fates[1:3]] == [("early", 8.5), ("overflow", 1.5)]
+    assert found.findings[:2] == (
+        "These are means over its 2 flows. tcp.0 got least, 200 kbit/s, and tcp.1 most, 300 kbit/s.",
+        "Its contract is 250 kbit/s; it got 250 ± 0 kbit/s on the wire, 100 % of it; every contract was kept"
+        " in 0 of 3 runs, the worst was tcp.0 in seed 1, 80 % of it.",
+    )
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_colours_are_no_word_where_nothing_marks() -> None:
+    rows = [flow(s, f"tcp.{i}", 200e3, sent_out=0, received_out=0) for s in (1, 2) for i in (0, 1)]
+    lost = [{**row, "in": 3, "out": 0} for row in LOST]
+    assert "IN" not in " ".join(explain(result(rows, drops=lost), 0).findings)
+    plain = "\n".join(line for line in STARTER.splitlines() if not line.startswith("marker"))
+    shown = str(inprofile.parse(plain).with_(duration="25 s", seeds=1).run().summary())
+    assert "lambda" not in shown
+    assert "loss_in" in shown
+    assert "lambda_in" in str(SHORT.run(seeds=1).summary())
+
+
 def test_a_flow_that_never_sent_is_explained_too() -> None:
     silent = dict.fromkeys(
         ("sent", "received", "dropped", "in_flight", "sent_in", "sent_out", "received_in", "received_out",

@@ -29,7 +29,11 @@ def explain(
         ),
     ],
     flow: Annotated[
-        str, typer.Option(help="The flow, by name (tcp.0) or by number from 0.", show_default=False)
+        str,
+        typer.Option(
+            help="The flow, by name (tcp.0) or by number from 0, or a group of flows (tcp).",
+            show_default=False,
+        ),
     ],
     set_: Set = None,
     jobs: Jobs = None,
