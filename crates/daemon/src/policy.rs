@@ -89,12 +89,14 @@ impl Classifier {
     /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up again; those of a
     /// customer who stays are still known as his, by the new number of his marker. The old rules come back.
     #[must_use]
-    pub fn succeeded_by(&mut self, next: NextRules) -> (Classifier, Option<Rules>) {
+    pub fn succeeded_by(&mut self, next: NextRules, now: Time) -> (Classifier, Option<Rules>) {
         let mut flows = std::mem::replace(&mut self.flows, Flows::keeping(1, 0));
         let stays = |customer: u16| next.stays.get(usize::from(customer)).copied()?;
         flows.all_kept().for_each(|known| *known = known.reloaded(stays));
         let mut senders = std::mem::replace(&mut self.senders, Senders::new(0, 0));
-        senders.renumber(&next.stays, next.rules.as_ref().map_or(0, |r| r.terms.len()));
+        if let Some(rules) = &next.rules {
+            senders.renumber(&next.stays, rules.terms.len(), now, rules.allowed.each);
+        }
         let fragments = asks_ports(next.rules.as_ref())
             .then(|| self.fragments.take().unwrap_or_else(|| Fragments::new(flows.secret())));
         let Classifier { bypass, bypassed, without_first, .. } = *self;
@@ -285,14 +287,9 @@ impl Classifier {
         headers: Option<&Headers>,
     ) -> Option<Decision> {
         let rules = self.rules.as_ref()?;
-        // Outside one neighbour sends for all.
-        if let customer = rules.owners.holder(link)
-            && (customer.is_some() || rules.inside_is_source)
-        {
-            let size = Bytes(u64::from((size + rules.overhead).max(rules.mpu)));
-            if !self.senders.admit(now, (kind, size), customer, link, &rules.allowed) {
-                return Some(Decision::Police);
-            }
+        let charged = Bytes(u64::from((size + rules.overhead).max(rules.mpu)));
+        if !self.senders.admit(now, (kind, charged), rules.owners.holder(link), link, &rules.allowed) {
+            return Some(Decision::Police);
         }
         let found = self.found_opaque(&Link::default(), |_| Owner::default())?;
         let rules = self.rules.as_ref()?;

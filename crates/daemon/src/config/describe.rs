@@ -2,8 +2,9 @@
 
 use inprofile_config::show;
 use inprofile_core::packet::Colour;
-use inprofile_core::units::Bytes;
+use inprofile_core::units::{Bytes, Rate};
 use inprofile_live::code_points::Dscp;
+use inprofile_live::packet::Control;
 use serde_json::{Value as Json, json};
 
 use super::frames::Policing;
@@ -50,6 +51,7 @@ fn one(direction: &Direction, packet: Bytes) -> Json {
         "remap": remap(&direction.unsold),
         "control": policing(&direction.control),
         "control_sender": policing(&direction.control_sender),
+        "control_of_addresses": policing(&direction.control_of_addresses()),
         "classes": direction.classes.iter().map(|c| class(c, direction, packet)).collect::<Vec<_>>(),
         "assured": direction.classes[direction.assured].name,
         "promised": direction.promised().map(|r| r.to_string()),
@@ -70,18 +72,31 @@ pub fn roles(config: &Config) -> Vec<String> {
     directions
         .map(|(direction, name)| match direction {
             None => format!("{name}: everything passes as it is, unmetered and unshaped"),
-            Some(Direction { role: Role::Core, unsold, .. }) => {
+            Some(d @ Direction { role: Role::Core, unsold, .. }) => {
                 let rest =
                     if unsold.bleach { "other code points are bleached" } else { "all code points are kept" };
-                format!("{name}: core, the code points of what comes in are believed; {rest}")
+                let control = control(d);
+                format!("{name}: core, the code points of what comes in are believed; {rest}; {control}")
             }
-            Some(Direction { role: Role::Edge, unsold, .. }) => {
+            Some(d @ Direction { role: Role::Edge, unsold, .. }) => {
                 let rest =
                     if unsold.bleach { "its code point is bleached" } else { "its code point is kept" };
-                format!("{name}: edge, what nobody has bought is best effort; {rest}")
+                let control = control(d);
+                format!("{name}: edge, what nobody has bought is best effort; {rest}; {control}")
             }
         })
         .collect()
+}
+
+/// What control frames, which are served first, can take beside all contracts.
+fn control(direction: &Direction) -> String {
+    let kinds = Control::ALL.len() as u64;
+    let all = direction.control_of_addresses().rate;
+    if !direction.has_circuits() {
+        return format!("control frames get {all} at most, of all kinds together");
+    }
+    let his = Rate(direction.control_sender.rate.0 * kinds);
+    format!("control frames get {his} at most in each customer's circuits, and {all} in all outside them")
 }
 
 fn remap(unsold: &Unsold) -> Json {

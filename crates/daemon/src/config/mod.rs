@@ -316,6 +316,20 @@ impl Direction {
         Context { link_rate: Some(self.rate), contract: self.promised(), packet, limit: None }
     }
 
+    /// Whether circuits tell some customers.
+    #[must_use]
+    pub fn has_circuits(&self) -> bool {
+        self.customers.iter().any(|c| !c.circuits.is_empty())
+    }
+
+    /// How much of all kinds of control frames together is let through of those whom no circuit tells: as much as of one kind, half
+    /// of that where circuits tell customers. The burst is larger, so that some senders' bursts leave the others theirs.
+    #[must_use]
+    pub fn control_of_addresses(&self) -> Policing {
+        let Policing { rate, burst } = if self.has_circuits() { self.control.half() } else { self.control };
+        Policing { rate, burst: Bytes(burst.0 * 2) }
+    }
+
     /// What all customers together were promised; `None` if nothing was.
     #[must_use]
     pub fn promised(&self) -> Option<Rate> {

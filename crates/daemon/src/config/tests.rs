@@ -252,8 +252,8 @@ fn roles_are_told() {
     assert_eq!(
         describe::roles(&config),
         [
-            "upstream: edge, what nobody has bought is best effort; its code point is bleached",
-            "downstream: core, the code points of what comes in are believed; all code points are kept"
+            "upstream: edge, what nobody has bought is best effort; its code point is bleached; control frames get 32 kbit/s at most, of all kinds together",
+            "downstream: core, the code points of what comes in are believed; all code points are kept; control frames get 32 kbit/s at most, of all kinds together"
         ]
     );
 }

@@ -148,12 +148,6 @@ impl Owners {
         self.circuits_of(link).find_map(Prefixes::holder)
     }
 
-    /// Whether some customers are known by circuits.
-    #[must_use]
-    pub fn has_circuits(&self) -> bool {
-        !self.circuits.is_empty()
-    }
-
     /// Whether some customers are known by ports.
     #[must_use]
     pub fn has_ports(&self) -> bool {

@@ -104,7 +104,9 @@ impl Rules {
             control,
             allowed: Allowed {
                 each: d.control_sender,
-                addresses: owners.has_circuits().then(|| d.control.half()),
+                addresses: d.control_of_addresses(),
+                // Outside one neighbour sends for all.
+                by_address: upstream,
             },
             overhead: config.overhead,
             mpu: config.mpu,

@@ -1,11 +1,12 @@
 //! Control frames are policed for each sender, so that one who sends too many takes nothing from the others.
 //!
-//! Each customer whom a circuit tells has a bucket for each kind; where none does it is the Ethernet address, of which a bounded
-//! number is told apart. An address is easily forged, so all these together have no more than half of a kind where
-//! there are circuits. Behind these is the kind's own policer, of everybody together ([`policers`](crate::policers)).
+//! Each customer whom a circuit tells has a bucket for each kind. Where none does it is the Ethernet address, of which a bounded
+//! number is told apart. An address is forged with a stroke, so addresses have no bucket a kind: each has its rate for [all kinds
+//! together](AllKinds), and so have all of them, no more than one kind's policer lets through, half of that where there are
+//! circuits. Behind these is each kind's own policer, of everybody together ([`policers`](crate::policers)).
 //! Non-goal: fairness among addresses of one network: whoever forges many is many.
 
-use inprofile_core::units::{Bytes, Time};
+use inprofile_core::units::{Bytes, Rate, Time};
 use inprofile_live::flow::{FiveTuple, Flows};
 use inprofile_live::packet::{Control, Link};
 
@@ -20,6 +21,10 @@ const KINDS: usize = Control::ALL.len();
 struct Bucket(Time);
 
 impl Bucket {
+    fn empty(now: Time, police: Policing) -> Bucket {
+        Bucket(now + police.rate.serialise(police.burst))
+    }
+
     /// Whether so many bytes may pass, which they then do.
     fn take(&mut self, now: Time, size: Bytes, police: Policing) -> bool {
         let full = self.0.max(now) + police.rate.serialise(size);
@@ -31,13 +36,33 @@ impl Bucket {
     }
 }
 
+/// What a sender, or many, may send of all kinds together. A quarter of the rate is kept for the kinds in equal parts, each with
+/// an eighth of the burst, so that a flood of one kind does not break what another keeps up. At once at most twice the burst.
+#[derive(Clone, Copy, Debug, Default)]
+struct AllKinds {
+    any: Bucket,
+    kept: [Bucket; KINDS],
+}
+
+impl AllKinds {
+    fn take(&mut self, now: Time, (kind, size): (usize, Bytes), police: Policing) -> bool {
+        let part = |rate: u64, burst: u64| Policing {
+            rate: Rate((police.rate.0 * rate / 32).max(1)),
+            burst: Bytes(police.burst.0 * burst / 8),
+        };
+        self.kept[kind].take(now, size, part(1, 1)) || self.any.take(now, size, part(24, 8))
+    }
+}
+
 /// How much control frames are let through.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed {
-    /// To each sender, of each kind.
+    /// To each sender: of each kind to a customer, of all together to an Ethernet address.
     pub each: Policing,
-    /// To all who are known by their Ethernet address, of each kind; `None`: as much as to everybody.
-    pub addresses: Option<Policing>,
+    /// To all whom no circuit tells, of all kinds together.
+    pub addresses: Policing,
+    /// Ethernet addresses are told apart.
+    pub by_address: bool,
 }
 
 /// Who sent how much of late.
@@ -46,8 +71,8 @@ pub struct Senders {
     customers: Vec<[Bucket; KINDS]>,
     /// Numbers addresses as a table of flows numbers flows.
     addresses: Flows,
-    by_address: Vec<[Bucket; KINDS]>,
-    together: [Bucket; KINDS],
+    by_address: Vec<AllKinds>,
+    together: AllKinds,
     excess: [u64; KINDS],
 }
 
@@ -56,7 +81,7 @@ impl Senders {
     #[must_use]
     pub fn new(customers: usize, secret: u64) -> Senders {
         let addresses = Flows::new(MOST_ADDRESSES, secret);
-        let by_address = vec![Default::default(); addresses.capacity() as usize];
+        let by_address = vec![AllKinds::default(); addresses.capacity() as usize];
         let (together, excess) = Default::default();
         Senders { customers: vec![Default::default(); customers], addresses, by_address, together, excess }
     }
@@ -74,17 +99,22 @@ impl Senders {
         let passes = match customer.and_then(|c| self.customers.get_mut(usize::from(c))) {
             Some(buckets) => buckets[i].take(now, size, allowed.each),
             None => {
-                let found = self.addresses.number(&FiveTuple::sender(link.source));
-                let buckets = &mut self.by_address[found.flow.0 as usize];
-                if found.new {
-                    *buckets = Default::default();
-                }
-                buckets[i].take(now, size, allowed.each)
-                    && allowed.addresses.is_none_or(|all| self.together[i].take(now, size, all))
+                (!allowed.by_address || self.address(link).take(now, (i, size), allowed.each))
+                    && self.together.take(now, (i, size), allowed.addresses)
             }
         };
         self.excess[i] += u64::from(!passes);
         passes
+    }
+
+    /// What an Ethernet address has sent; of one that is new, or was forgotten, nothing.
+    fn address(&mut self, link: &Link) -> &mut AllKinds {
+        let found = self.addresses.number(&FiveTuple::sender(link.source));
+        let sent = &mut self.by_address[found.flow.0 as usize];
+        if found.new {
+            *sent = AllKinds::default();
+        }
+        sent
     }
 
     /// Frames that did not go on, by their kind.
@@ -92,9 +122,10 @@ impl Senders {
         Control::ALL.into_iter().map(Control::name).zip(self.excess)
     }
 
-    /// Customers have other numbers now: `of` says which a number becomes. Nobody's bucket is filled by it.
-    pub fn renumber(&mut self, of: &[Option<u16>], customers: usize) {
-        let mut new = vec![Default::default(); customers];
+    /// Customers have other numbers now: `of` says which a number becomes. Nobody's bucket is filled by it, and who is new, as if
+    /// by another name, starts with empty ones.
+    pub fn renumber(&mut self, of: &[Option<u16>], customers: usize, now: Time, each: Policing) {
+        let mut new = vec![[Bucket::empty(now, each); KINDS]; customers];
         for (buckets, number) in self.customers.iter().zip(of) {
             if let Some(place) = number.and_then(|n| new.get_mut(usize::from(n))) {
                 *place = *buckets;

@@ -7,7 +7,7 @@ mod fragments;
 use std::net::IpAddr;
 
 use inprofile_core::rng::Rng;
-use inprofile_core::units::Duration;
+use inprofile_core::units::{Duration, Time};
 use inprofile_live::code_points::Dscp;
 use inprofile_live::packet::{Control, Family, Link, Opaque, Unread};
 use proptest::prelude::{any, prop, prop_assert_eq, proptest};
@@ -82,7 +82,8 @@ fn unread(why: Unread) -> Seen {
 }
 
 fn succeeded(c: &mut Classifier, was: &Config, is: &Config) -> Classifier {
-    c.succeeded_by(NextRules::of(was.directions[0].as_ref(), is.directions[0].as_ref(), true, is)).0
+    c.succeeded_by(NextRules::of(was.directions[0].as_ref(), is.directions[0].as_ref(), true, is), Time::ZERO)
+        .0
 }
 
 fn classifier(config: &Config, upstream: bool) -> Classifier {

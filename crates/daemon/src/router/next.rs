@@ -93,7 +93,7 @@ impl NextLane {
                 Comes::New => new.starting(now),
             });
         }
-        let (policy, rules) = lane.path.policy.succeeded_by(self.rules);
+        let (policy, rules) = lane.path.policy.succeeded_by(self.rules, now);
         unused.rules.push(rules);
         unused.markers.push(old);
         let path = lane.path.reconfigure(policy, self.parts, &self.migrations, now);

@@ -5,7 +5,7 @@ use inprofile_core::units::{Duration, Time};
 use inprofile_daemon::config::{self, Config};
 use inprofile_daemon::router::{self, Router};
 use inprofile_live::datapath::Totals;
-use inprofile_live::packet::Layer;
+use inprofile_live::packet::{self, Layer, Unread};
 
 use crate::frames::Frame;
 
@@ -33,17 +33,24 @@ pub struct Out {
     pub wrong_checksums: u64,
     /// Frames with a VLAN tag.
     pub tagged: u64,
+    /// Bytes of control frames, behind the Ethernet header.
+    pub control: u64,
 }
 
 impl Default for Out {
     fn default() -> Out {
-        let [frames, bytes, green, ef, link_classes, wrong_checksums, tagged] = [0; 7];
-        Out { frames, bytes, green, ef, dscps: [0; 64], link_classes, wrong_checksums, tagged }
+        let [frames, bytes, green, ef, link_classes, wrong_checksums, tagged, control] = [0; 8];
+        Out { frames, bytes, green, ef, dscps: [0; 64], link_classes, wrong_checksums, tagged, control }
     }
 }
 
 impl Out {
     fn add(&mut self, frame: &[u8]) {
+        let is_control = match packet::parse(Layer::Ethernet, frame) {
+            Ok(headers) => headers.control.is_some(),
+            Err(opaque) => matches!(opaque.why, Unread::Control(_)),
+        };
+        self.control += if is_control { frame.len() as u64 - 14 } else { 0 };
         let frame = Frame(frame.to_vec());
         self.frames += 1;
         self.tagged += u64::from(frame.0[12..14] == [0x81, 0x00]);

@@ -114,6 +114,24 @@ pub fn other(kind: u16, payload: &[u8]) -> Frame {
     Frame(f)
 }
 
+/// A control frame of each kind, with so many bytes more of data.
+pub fn control_frames(data: usize) -> [Frame; 8] {
+    let mut nd = Ip { v6: true, bytes: 72 + data, protocol: 58, ..Ip::default() }.frame();
+    let at = nd.at();
+    (nd.0[at + 7], nd.0[at + 40], nd.0[at + 41]) = (255, 135, 0);
+    let filled = |head: &[u8], length: usize| [head, &vec![1; length - head.len() + data]].concat();
+    [
+        other(0x0806, &filled(&[], 46)),
+        nd,
+        other(0x88cc, &filled(&[], 200)),
+        other(0x0026, &filled(&[0x42, 0x42, 3], 46)),
+        other(0x8809, &filled(&[], 110)),
+        other(0x888e, &filled(&[], 46)),
+        other(0x8863, &filled(&[0x11], 46)),
+        other(0x8864, &filled(&[0x11, 0, 0, 1, 0, 40, 0xc0, 0x21], 46)),
+    ]
+}
+
 impl Ip {
     /// The frame.
     pub fn frame(&self) -> Frame {

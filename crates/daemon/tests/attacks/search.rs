@@ -63,7 +63,7 @@ pub fn play(bytes: &[u8]) -> Got {
     let (mut bucket, mut bobs_next, mut links) =
         (Oracle::new(contract), Time::ZERO, Oracle::new(3 * contract));
     let mut stalled = Time::ZERO;
-    let bob_is_there = matches!(who, Who::Shaped | Who::Policed);
+    let bob_is_there = people_have_circuits(who);
     let mut collect = |router: &mut Router, sent: &mut Vec<Sent>| {
         let leaving = &mut router.lanes[0].leaving;
         for (frame, at) in leaving.iter().zip(leaving.times()) {
@@ -134,6 +134,10 @@ pub fn play(bytes: &[u8]) -> Got {
     judge(who, (contract, meter), &sent, now, links.most(), too_late)
 }
 
+fn people_have_circuits(who: Who) -> bool {
+    matches!(who, Who::Shaped | Who::Policed)
+}
+
 /// Holds what left against what was bought.
 fn judge(
     who: Who,
@@ -146,7 +150,10 @@ fn judge(
     let (_, rates, buckets) = METERS[meter];
     let people = if who == Who::Port { 2 } else { 1 };
     let (mut green, mut ef) = (Oracle::new(contract * people), Oracle::new(contract / 4));
-    let mut control = Oracle::new(8 * CONTROL);
+    // In his circuit he has a bucket a kind. All whom no circuit tells have one kind's rate, half of it where others are told by
+    // theirs, and twice its burst for any kind and for those that each has kept.
+    let circuits = if people_have_circuits(who) { 2 } else { 1 };
+    let (mut control, mut his_control) = (Oracle::new(CONTROL / circuits), Oracle::new(8 * CONTROL_SENDER));
     // EF that was bought has its own policer before a shaper, beside another.
     let extra = contract / 4;
     let (rate, room) = match who {
@@ -175,9 +182,8 @@ fn judge(
             Some(_) => got.foreign += 1,
         }
         if s.control {
-            control.see(s.at, s.bytes);
-        }
-        if s.his {
+            if s.his { &mut his_control } else { &mut control }.see(s.at, s.bytes);
+        } else if s.his {
             his.push((if who == Who::Shaped { left } else { s.at }, s.bytes));
         }
     }
@@ -193,7 +199,10 @@ fn judge(
         ("IN", green.most() - depth),
         ("EF", ef.most() - DEPTH as f64),
         ("shaper or policer", bought.most() - room as f64),
-        ("control frames", control.most() - 8.0 * DEPTH as f64),
+        (
+            "control frames",
+            (control.most() - (4 * DEPTH / circuits) as f64).max(his_control.most() - 8.0 * DEPTH as f64),
+        ),
         ("link", link - DEPTH as f64 - 1.0),
         ("", 0.0),
     ];

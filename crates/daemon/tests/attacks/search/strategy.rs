@@ -3,7 +3,7 @@
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{PS_PER_S, Time};
 
-use crate::frames::{Frame, Ip, Wrap, other};
+use crate::frames::{Frame, Ip, Wrap, control_frames, other};
 
 /// What the attacker bought as IN, in bits per second. His shaper has twice that, the link three times, EF a quarter.
 pub const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
@@ -11,8 +11,10 @@ pub const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_0
 pub const DEPTH: u64 = 9_000;
 /// A reload may have made the bucket this much deeper.
 pub const DEEPER: u64 = 100;
-/// Rate of each kind of control frames.
+/// Rate of control frames: of each kind, and of all kinds together of those whom no circuit tells.
 pub const CONTROL: u64 = 64_000;
+/// Rate of each kind from a customer whom a circuit tells.
+pub const CONTROL_SENDER: u64 = 16_000;
 /// Of a strategy.
 pub const FRAMES: u64 = 1_000;
 /// Bytes of a strategy.
@@ -167,23 +169,28 @@ pub fn make(genes: &mut Genes<'_>, who: Who, n: u64, rng: &mut Rng) -> (Frame, S
     let mut frame = ip.frame();
     let mut control = false;
     match genes.next(12) {
-        // Control frames, and what is no IP at all, in his circuit or outside.
-        0 => {
-            frame = other(0x0806, &vec![0x5a; bytes as usize]);
+        // Control frames of one kind or all, in his circuit or outside, and what is no IP at all.
+        0 | 3 | 4 => {
+            let kind = if style & 4 == 4 { n / 3 } else { style };
+            frame = control_frames((bytes as usize).saturating_sub(200))[(kind % 8) as usize].clone();
+            if let Some(Wrap::Tag(tpid, tci)) = outer.first() {
+                frame.0.splice(12..12, [tpid.to_be_bytes(), tci.to_be_bytes()].concat());
+                frame.0[7] += 4;
+            }
             control = true;
         }
         1 => frame = other(0x88b5, &vec![0x5a; bytes as usize]),
         2 if style & 2 == 2 => frame = ip.frame().padded(),
         _ => {}
     }
-    let inside = frame.0[12..14] != [0x08, 0x06] && frame.0[12..14] != [0x88, 0xb5];
+    let inside = frame.0[12..14] != [0x88, 0xb5];
     let sent = Sent {
         at: Time::ZERO,
         bytes: frame.bytes(),
         bobs: false,
         control,
         his: his && inside,
-        plain: plain && inside,
+        plain: plain && inside && !control,
         left: None,
     };
     (frame, sent)
