@@ -5,6 +5,7 @@ import { h, put } from "./dom";
 import { estimated, quantity } from "./format";
 import { packets } from "./packets";
 import { panels, usual, type Figures, type Panel } from "./panels";
+import { binOf, rateChoice } from "./rates";
 import { choice, heading, problem, tabs, type Effective, type Estimate, type Place, type Provenance } from "./parts";
 import { address, keep, keepSoon } from "./state";
 import { Table, type Column } from "./table";
@@ -160,8 +161,18 @@ export function showSeries(
   const all = panels(found);
   const chosen = new Set((query["panels"]?.split("|") ?? usual(all)).filter((id) => all.some((p) => p.id === id)));
   let words = (query["flows"] ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const rates = rateChoice(all, query["bin"], (bin) => plots.means(bin));
   const plots = new TimePlots(
-    { origin: options.origin, names: () => options.names, zoomed: (from, to) => keepSoon({ from: from?.toPrecision(8), to: to?.toPrecision(8) }) },
+    {
+      origin: options.origin,
+      names: () => options.names,
+      zoomed: (from, to) => keepSoon({ from: from?.toPrecision(8), to: to?.toPrecision(8) }),
+      bin: binOf(query["bin"]),
+      binChanged: (bin) => {
+        rates?.set(bin);
+        keep({ bin: bin === "auto" ? null : String(bin) });
+      },
+    },
     signal,
   );
   const draw = (): void => {
@@ -186,7 +197,7 @@ export function showSeries(
     draw();
   });
   const reset = h("button", { type: "button", class: "small", click: () => plots.zoom(null, null, false) }, "All of the time");
-  put(root, h("div", { class: "bar" }, ...options.before, h("label", { class: "field" }, h("span", {}, "Flows"), filter), reset), chips, plots.root);
+  put(root, h("div", { class: "bar" }, ...options.before, h("label", { class: "field" }, h("span", {}, "Flows"), filter), rates?.root, reset), chips, plots.root);
   draw();
   if (query["from"] && query["to"]) plots.zoom(Number(query["from"]), Number(query["to"]));
 }

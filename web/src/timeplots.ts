@@ -2,11 +2,13 @@
 
 import type uPlot from "uplot";
 import { chart, FEW, HEIGHT, swatch } from "./chart";
+import type { Bin } from "./bins";
 import { decimated, firstFrom } from "./decimate";
 import { fresh, h, put, tell } from "./dom";
 import { number, quantity, scale } from "./format";
 import { pictureMenu, type Picture } from "./save";
 import type { Panel } from "./panels";
+import { Rates } from "./rates";
 import { aligned } from "./samples";
 import { colour, dash, onTheme } from "./theme";
 
@@ -17,12 +19,20 @@ export interface Options {
   names: () => (string | number)[];
   /** So many seconds are shown at least. */
   least?: number;
+  /** What rates are means over at first; without it they are drawn as they came. */
+  bin?: Bin;
+  /** Called when somebody chooses what rates are means over. */
+  binChanged?: (bin: Bin) => void;
   /** Called when the stretch of time changes; null is all. */
   zoomed?: (from: number | null, to: number | null) => void;
 }
 
 interface Shown {
+  rates: Rates | null;
+  /** What is drawn: what was sampled, or means of it. */
   panel: Panel;
+  /** From the first sample to the last. */
+  span: [number, number];
   plot: uPlot;
   root: HTMLElement;
   place: HTMLElement;
@@ -51,11 +61,13 @@ export class TimePlots {
   private waiting = 0;
   /** Whether there is a cursor. */
   private pointed = false;
+  private bin: Bin | undefined;
 
   constructor(
     private readonly options: Options,
     signal: AbortSignal,
   ) {
+    this.bin = options.bin;
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.root);
     this.sight = new IntersectionObserver((entries) => this.saw(entries), { rootMargin: "150px" });
@@ -87,6 +99,13 @@ export class TimePlots {
     if (!silent) this.options.zoomed?.(from, to);
   }
 
+  /** What rates are means over. */
+  means(bin: Bin): void {
+    this.bin = bin;
+    this.shown.forEach((shown) => this.draw(shown));
+    this.options.binChanged?.(bin);
+  }
+
   clear(): void {
     this.observer.disconnect();
     this.sight.disconnect();
@@ -106,8 +125,10 @@ export class TimePlots {
   private draw(shown: Shown, unseen = false): void {
     shown.stale = !shown.seen && !unseen;
     if (shown.stale) return;
+    const [min, max] = this.stretch(shown.span);
+    const panel = shown.rates?.fit(this.bin!, max - min, this.width());
+    if (panel && panel !== shown.panel && !this.take(shown, panel)) return;
     const { plot, data } = shown;
-    const [min, max] = this.stretch(data);
     const made = decimated(data, min, max, this.columns());
     shown.whole = made === data;
     plot.batch(() => {
@@ -116,10 +137,8 @@ export class TimePlots {
     });
   }
 
-  private stretch(data: uPlot.AlignedData): [number, number] {
-    const times = data[0];
-    const first = times[0] ?? 0;
-    return this.range ?? [first, Math.max(times[times.length - 1] ?? 1, first + (this.options.least ?? 0))];
+  private stretch([first, last]: readonly [number, number]): [number, number] {
+    return this.range ?? [first, Math.max(last, first + (this.options.least ?? 0))];
   }
 
   /** Columns of pixels. */
@@ -137,7 +156,7 @@ export class TimePlots {
   }
 
   private redraw(): void {
-    const panels = this.shown.map(({ panel }) => panel);
+    const panels = this.shown.map(({ panel, rates }) => rates?.source ?? panel);
     this.clearPlots();
     this.shown = panels.map((panel) => this.make(panel));
     if (this.range) this.zoom(...this.range);
@@ -156,12 +175,15 @@ export class TimePlots {
     }
   }
 
-  private make(panel: Panel): Shown {
+  private make(source: Panel): Shown {
+    const span = spanOf(source);
+    const [from, to] = this.stretch(span);
+    const rates = this.bin === undefined ? null : Rates.of(source, (bin) => this.means(bin));
+    const panel = rates?.fit(this.bin!, to - from, this.width()) ?? source;
     const { data, factor, unit } = aligned(panel);
     const few = panel.lines.length <= FEW;
     const axisUnit = unit ? ` (${unit})` : "";
     const heading = fresh("panel");
-    const [from, to] = this.stretch(data);
     const first = decimated(data, from, to, this.columns());
     const place = h("div", {
       class: "plot",
@@ -177,11 +199,12 @@ export class TimePlots {
       zoomed: (from, to) => this.zoom(from, to, false),
       moved: (u) => this.moved(u),
     });
+    plot.setScale("x", { min: from, max: to });
     plot.over.addEventListener("dblclick", () => this.zoom(null, null, false));
     const time = h("span", { class: "muted at" });
     const values: HTMLElement[] = [];
     const legend = h("ul", { class: few ? "legend" : "legend many" });
-    const shown: Shown = { panel, plot, root: h("figure", { class: "panel" }), place, values, time, factor, data, seen: true, stale: false, whole: first === data };
+    const shown: Shown = { rates, panel, span, plot, root: h("figure", { class: "panel" }), place, values, time, factor, data, seen: true, stale: false, whole: first === data };
     panel.lines.forEach((line, i) => {
       const value = h("b", { class: "value" });
       values.push(value);
@@ -205,10 +228,11 @@ export class TimePlots {
     const menu = pictureMenu(() => this.picture(shown));
     put(
       shown.root,
-      h("figcaption", {}, h("h2", { class: "part", id: heading }, panel.title, h("small", {}, axisUnit)), time, menu),
+      h("figcaption", {}, h("h2", { class: "part", id: heading }, panel.title, h("small", {}, axisUnit)), rates?.head, time, menu),
       place,
       legend,
-      h("p", { class: "origin" }, this.options.origin()),
+      rates?.note,
+      h("p", { class: "origin" }, this.origin(rates)),
     );
     place.addEventListener("keydown", (event) => this.pressed(event, shown));
     put(this.root, shown.root);
@@ -216,22 +240,33 @@ export class TimePlots {
     return shown;
   }
 
-  private renew(shown: Shown, panel: Panel): void {
+  private renew(shown: Shown, source: Panel): void {
+    shown.span = spanOf(source);
+    shown.rates?.renew(source);
+    if (shown.rates || this.take(shown, source)) this.draw(shown);
+  }
+
+  /** Other samples of the same lines; false if the panel was made anew, in another unit. */
+  private take(shown: Shown, panel: Panel): boolean {
     const { data, factor } = aligned(panel);
     shown.panel = panel;
     shown.data = data;
     if (factor !== shown.factor) {
       this.redrawOne(shown);
-      return;
+      return false;
     }
-    this.draw(shown);
-    const origin = shown.root.querySelector(".origin");
-    if (origin) origin.textContent = this.options.origin();
+    const origin = shown.root.querySelector(".origin:last-child");
+    if (origin) origin.textContent = this.origin(shown.rates);
+    return true;
+  }
+
+  private origin(rates: Rates | null): string {
+    return [this.options.origin(), rates?.said].filter(Boolean).join(" · ");
   }
 
   private redrawOne(shown: Shown): void {
     const i = this.shown.indexOf(shown);
-    const made = this.make(shown.panel);
+    const made = this.make(shown.rates?.source ?? shown.panel);
     this.sight.unobserve(shown.root);
     shown.plot.destroy();
     shown.root.replaceWith(made.root);
@@ -270,7 +305,7 @@ export class TimePlots {
 
   private pressed(event: KeyboardEvent, shown: Shown): void {
     const times = shown.data[0];
-    const [min, max] = this.stretch(shown.data);
+    const [min, max] = this.stretch(shown.span);
     const step = event.shiftKey ? 10 : 1;
     const now = sampleAt(shown) ?? firstFrom(times, (min + max) / 2);
     switch (event.key) {
@@ -337,7 +372,7 @@ export class TimePlots {
       x: { title: "time (s)", min, max },
       y: { title: unit || panel.title, min: plot.scales["y"]!.min ?? 0, max: plot.scales["y"]!.max ?? 1 },
       lines,
-      origin: this.options.origin(),
+      origin: this.origin(shown.rates),
       name: [...this.options.names(), panel.id],
     };
   }
@@ -352,6 +387,12 @@ function sampleAt({ plot, data, whole }: Shown): number | null {
   const at = plot.posToVal(left, "x");
   const after = Math.min(times.length - 1, firstFrom(times, at));
   return after > 0 && at - times[after - 1]! < times[after]! - at ? after - 1 : after;
+}
+
+function spanOf({ lines }: Panel): [number, number] {
+  if (!lines.length) return [0, 1];
+  const times = lines.map(({ t }) => t).filter((t) => t.length);
+  return [Math.min(...times.map((t) => t[0]!)), Math.max(...times.map((t) => t[t.length - 1]!))];
 }
 
 function write(into: HTMLElement, text: string): void {

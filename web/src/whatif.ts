@@ -67,6 +67,7 @@ export async function whatIf(place: Place, head: Provenance & { id: string; sett
   const plots = new TimePlots(
     {
       origin: () => `${head.title} · seed ${seed} · experiment ${(now ?? before)?.head.digest.slice(0, 12) ?? ""} · inprofile ${head.version}${moved.size ? ` · what if ${said()}` : ""}`,
+      bin: "auto",
       names: () => [head.title, "what if", ...[...moved].map(([name, value]) => `${name} ${value}`), `seed ${seed}`],
     },
     signal,

@@ -111,7 +111,7 @@ def test_the_list_is_filtered_and_says_what_is_broken(tab: Tab) -> None:
 
 
 def test_cursors_are_linked_and_keys_move_them(tab: Tab) -> None:
-    page = tab.open("/run?id=rio&tab=series")
+    page = tab.open("/run?id=rio&tab=series&bin=raw")
     plots = page.locator(".plot")
     assert plots.count() == 3
     plots.first.focus()
@@ -137,6 +137,49 @@ def test_a_view_is_its_address(tab: Tab) -> None:
     expect(page.locator(".panel")).to_have_count(1)
     expect(page.locator(".line")).to_have_count(1)
     expect(page.locator(".origin")).to_contain_text("seed 2")
+
+
+#: The share of the first picture that is drawn on.
+INKED = """() => {
+  const canvas = document.querySelector('.plot canvas');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let drawn = 0;
+  for (let i = 3; i < data.length; i += 4) if (data[i] > 40) drawn += 1;
+  return 4 * drawn / data.length;
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_rates_are_lines_and_the_samples_a_click_away(browser: Browser, address: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    tab = Tab(context, address)
+    page = tab.open("/run?id=fine&tab=series&panels=received")
+    assert page.evaluate(INKED) < 0.25
+    said = page.locator(".means")
+    bin_ = "500 ms" if width == 1280 else "1 s"
+    expect(said).to_contain_text(re.compile(rf"mean over {bin_}: about \d+ packets a line"))
+    expect(page.locator(".panel")).to_contain_text("On the wire, with headers. A packet counts whole")
+    expect(page.locator(".origin")).to_contain_text(f"means over {bin_}")
+    page.get_by_role("button", name="Each sample (5 ms)").click()
+    expect(said).to_contain_text("mean over 5 ms: each sample")
+    expect(page.get_by_label("Rates")).to_have_value("raw")
+    assert page.evaluate(INKED) > 0.4
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(said).to_contain_text("each sample")
+    page.get_by_label("Rates").select_option("mean over 2.5 s")
+    expect(said).to_contain_text("mean over 2.5 s")
+    assert "bin=2.5" in page.url
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.get_by_label("Rates").select_option("auto")
+    # A shorter stretch of time has narrower bins.
+    page.locator(".plot").focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    expect(said).not_to_contain_text(bin_)
+    expect(said).to_contain_text("packets a line")
+    context.close()
+    assert tab.wrong == []
 
 
 def test_what_if_follows_a_slider(tab: Tab) -> None:
@@ -345,7 +388,7 @@ def test_times(tab: Tab) -> None:
         page.wait_for_timeout(200)
         drawn.append(int(page.locator(".view").get_attribute("data-drawn") or 0))
     print(f"what if, 10 flows and 30 s: {min(drawn)} to {max(drawn)} ms from slider to picture")
-    page = tab.open("/run?id=fine&tab=series")
+    page = tab.open("/run?id=fine&tab=series&bin=raw")
     page.locator(".plot").first.focus()
     for what, keys in (("cursor", ["ArrowRight"] * 30), ("zoom", ["+", "0"] * 10)):
         start = busy()
