@@ -8,6 +8,7 @@ from inprofile.own import Duration
 class NthOut(inprofile.Marker):
     """Every n-th data packet of a flow OUT (Neglia et al. 2003, footnote 1)."""
 
+    tune = {"n": "10..1000 log"}  # what inprofile compare tunes
     n: int = inprofile.parameter(100, least=1, doc="One packet in so many is OUT.")
 
     def setup(self):
@@ -28,6 +29,7 @@ class NthOut(inprofile.Marker):
 class StaleOut(inprofile.Aqm):
     """Drops what has waited for too long; OUT packets sooner."""
 
+    tune = {"most": "1 T as time"}  # what inprofile compare tunes
     most: Duration = inprofile.parameter(0.1, least=0.001, doc="The longest that IN packets may wait.")
     out: float = inprofile.parameter(0.5, least=0.0, most=1.0, doc="The share of it for the others.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -9,13 +10,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import inprofile
 from inprofile import load, parse
 from inprofile.cli import app
+from inprofile.compare import schemes as entries
 from inprofile.compare.comparison import Comparison
+from inprofile.compare.own import TuneError, own_scheme
 from inprofile.compare.run import outcome, plan
-from inprofile.compare.schemes import Place, SchemeFileError, choose, own_scheme, read_schemes
+from inprofile.compare.schemes import Place, SchemeFileError, choose, read_schemes
 from inprofile.compare.settings import SettingError, setting_of
 from inprofile.measures import Measures
+from inprofile.mechanisms import Mechanism, Parameter
 
 CASES = Path(__file__).parents[2] / "docs" / "guides" / "plan"
 OWN = """\
@@ -133,10 +138,88 @@ def test_shares_of_the_contract_are_for_flows_that_have_one() -> None:
         setting_of("queue.limit", "0.1..1 s of contract", {"queue": {"limit": "1 T"}})
 
 
+def made(kind: str, tune: object, *parameters: tuple[str, str, str | None]) -> entries.Scheme:
+    """The scheme of a class that has these parameters: name, kind, default."""
+    base = inprofile.Marker if kind == "marker" else inprofile.Aqm
+    cls = type("Mine", (base,), {"tune": tune})
+    entry = Mechanism(
+        "mine", kind, "Mine.", "", tuple(Parameter(n, k, None, None, d, "") for n, k, d in parameters)
+    )
+    return own_scheme(entry, cls)
+
+
 def test_a_mechanism_of_ones_own_takes_part_by_its_name() -> None:
-    marker, queue = own_scheme("mine", "marker", "Mine."), own_scheme("my_queue", "aqm", "Mine.")
+    marker, queue = made("marker", None), made("aqm", None)
     assert (marker.flows, marker.queue["aqm"], marker.needs) == ({"kind": "mine"}, "rio", "contracts")
-    assert queue.queue == {"aqm": "my_queue", "limit": "1 T"}
+    assert queue.queue == {"aqm": "mine", "limit": "1 T"}
+    assert queue.tuned == [
+        "queue, mine: limit = 1 T",
+    ]
+
+
+def test_what_a_class_says_is_tuned_is_what_its_settings_differ_in(folder: Path) -> None:
+    place = Place.of(load("own.toml"))
+    tried = entries.lengths(place)
+    scheme = made(
+        "aqm", {"most": "10..320 ms log", "n": "2..12"}, ("most", "duration", None), ("n", "count", None)
+    )
+    queues = [scheme.values(place, t)[f"links.{place.link}.queue"] for t in tried]
+    assert [q["most"] for q in queues] == ["10 ms", "20 ms", "40 ms", "80 ms", "160 ms", "320 ms"]  # type: ignore[index]
+    assert [q["n"] for q in queues] == [2, 4, 6, 8, 10, 12]  # type: ignore[index]
+    assert len({q["limit"] for q in queues}) == 1, "the limit is not tuned"  # type: ignore[index]
+    assert scheme.tuned == [
+        "queue, mine: most from 10 to 320 ms, in equal ratios, n from 2 to 12, in equal steps"
+    ]
+    along = made("marker", {"depth": "1/2 T as time"}, ("depth", "duration", None))
+    assert along.filled(along.flows, place, 0.1) == {"kind": "mine", "depth": "50 ms"}
+    assert along.tuned[0] == "marker of flows with a contract, mine: depth = 1/2 T as time"
+    assert along.tuned[1].startswith("queue, rio: limit = 4 T, in.min_th = 0.667 T")
+
+
+@pytest.mark.parametrize(
+    ("kind", "tune", "said"),
+    [
+        ("aqm", None, 'write in the class: tune = {"most": "31.6..316 ms log"} or, where only its limit'),
+        ("marker", None, 'write in the class: tune = {"most": "31.6..316 ms log"} or tune = {} where'),
+        ("aqm", {}, "tune is empty, and every scheme is tuned"),
+        (
+            "aqm",
+            {"mots": "1..2"},
+            'tune names "mots", which is nothing that could be tuned: choose from most, limit',
+        ),
+        ("marker", {"limit": "1 T"}, 'tune names "limit"'),
+        ("aqm", {"most": "much"}, "is no range: write one such as"),
+        ("aqm", {"most": "0..2 log"}, "is no range"),
+        ("aqm", "most", "tune is no dictionary"),
+    ],
+)
+def test_a_class_that_does_not_say_what_is_tuned_is_asked(kind: str, tune: object, said: str) -> None:
+    with pytest.raises(TuneError, match=re.escape(said)):
+        made(kind, tune, ("most", "duration", '"100 ms"'))
+
+
+def test_compare_asks_what_is_tuned_and_names_it_in_its_method(folder: Path) -> None:
+    text = """import inprofile
+from inprofile.own import Duration
+class Slow(inprofile.Aqm):
+    "Drops what has waited for too long."
+    most: Duration = inprofile.parameter(0.1, least=0.001)
+    def depart(self, now, packet, waited, queue, rng):
+        return "drop" if waited > self.most else "send"
+"""
+    (folder / "slow.py").write_text(text)
+    command = ["compare", "own.toml", "--quick", "--schemes", "drop-tail", "--mechanism", "slow.py"]
+    asked = CliRunner().invoke(app, [*command, "--plan"])
+    assert (asked.exit_code, asked.stdout) == (2, "")
+    assert "slow.py:3: Slow: it does not say which of its parameters (most) is tuned" in asked.stderr
+    assert 'tune = {"most": "31.6..316 ms log"}' in asked.stderr
+    (folder / "slow.py").write_text(
+        text.replace("    most:", '    tune = {"most": "1 T as time"}\n    most:')
+    )
+    assert CliRunner().invoke(app, [*command, "--set", "duration=8 s", "--jobs", "1"]).exit_code == 0
+    page = (folder / "reports/compare/index.html").read_text("utf-8")
+    assert "<li><b>Drop-tail</b>: queue, drop_tail: limit = 1 T</li>" in page
+    assert "<li><b>slow</b>: queue, slow: most = 1 T as time</li>" in page
 
 
 def test_compare_gives_the_setting_that_keeps_contracts_best_and_leaves_most(folder: Path) -> None:

@@ -68,7 +68,7 @@ def compare(
     json_: Json = False,
 ) -> None:
     """Compare marker/AQM schemes with the same tuning budget, at equal mean queueing delay."""
-    from ..compare import NoContractError, SchemeFileError, UnknownSchemeError
+    from ..compare import NoContractError, SchemeFileError, TuneError, UnknownSchemeError
     from ..compare import compare as work
     from ..compare import plan as planned
     from ..compare.run import CACHE
@@ -82,7 +82,7 @@ def compare(
         # In this process nothing is registered but what --mechanism names.
         own = list(registered()) if mechanism else []
         made = planned(files, quick, names, own, overrides)
-    except (UnknownSchemeError, SchemeFileError, NoContractError) as error:
+    except (UnknownSchemeError, SchemeFileError, TuneError, NoContractError) as error:
         raise Refused(str(error)) from None
     if plan:
         studies = len(made.studies)

@@ -10,6 +10,7 @@ told from the best. `run` does all that, `page` shows what it leaves, a
 from __future__ import annotations
 
 from .comparison import Comparison, Plan, Study
+from .own import TuneError
 from .run import compare, plan
 from .schemes import NoContractError, SchemeFileError, UnknownSchemeError
 
@@ -19,6 +20,7 @@ __all__ = [
     "Plan",
     "SchemeFileError",
     "Study",
+    "TuneError",
     "UnknownSchemeError",
     "compare",
     "plan",

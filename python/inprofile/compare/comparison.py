@@ -159,7 +159,9 @@ class Comparison:
         return {
             "quick": self.quick,
             "version": self.version,
-            "schemes": [{"id": s.id, "title": s.title, "text": s.text} for s in self.plan.schemes],
+            "schemes": [
+                {"id": s.id, "title": s.title, "text": s.text, "tuned": s.tuned} for s in self.plan.schemes
+            ],
             "measures": [
                 {"id": m.id, "title": m.title, "text": m.text, "ranked": m.higher is not None}
                 for m in MEASURES.values()

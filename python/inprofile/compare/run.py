@@ -14,13 +14,15 @@ import numpy as np
 from .._measured import Experiment, measure_all
 from ..measures import Measures
 from ..mechanisms import mechanisms
+from ..own.registry import registered
 from ..scenario import load
 from ..senders import senders
 from . import measure as _measure
 from .comparison import Compared, Comparison, Plan, Study
 from .frontier import Frontier, common_delays
 from .measure import RANKED
-from .schemes import HERE, Place, Scheme, about, choose, lengths, own_scheme
+from .own import own_scheme
+from .schemes import HERE, Place, Scheme, about, choose, lengths
 from .winners import rank
 
 if TYPE_CHECKING:
@@ -48,8 +50,8 @@ def plan(
     of one's own that take part besides, each as a scheme of its own name. `overrides` of each file are keys
     and values as `--set` takes them.
 
-    Raises `UnknownSchemeError`, `SchemeFileError`, `NoContractError` where a scheme needs what a file lacks,
-    `ScenarioError` and `OSError` for a file that is none.
+    Raises `UnknownSchemeError`, `SchemeFileError`, `TuneError`, `NoContractError` where a scheme needs what a
+    file lacks, `ScenarioError` and `OSError` for a file that is none.
     """
     chosen = chosen_of(schemes, own)
     studies = list(_own(files, quick, overrides) if files else _ours(quick))
@@ -57,7 +59,8 @@ def plan(
         study.place.check(study.file, chosen)
         for scheme in chosen:
             # A scheme that an experiment cannot take is refused before anything has run.
-            study.scenario.with_(scheme.values(study.place, study.lengths[0]))
+            for length in {study.lengths[0], study.lengths[-1]}:
+                study.scenario.with_(scheme.values(study.place, length))
     return Plan(studies, chosen, quick)
 
 
@@ -107,14 +110,14 @@ def _study(
 
 
 def chosen_of(schemes: Sequence[str] | None, own: Sequence[str]) -> list[Scheme]:
-    """Schemes by name and by file, and mechanisms of one's own that none of them has."""
-    entries = [own_scheme(m.name, m.kind, m.summary) for m in mechanisms() if m.name in own]
-    if schemes is None:
-        return choose(None, entries)
-    named = choose(schemes, entries)
+    """Schemes by name and by file, and mechanisms of one's own that none of them has. Raises TuneError."""
+    classes = registered()
+    mine = {m.name: m for m in mechanisms() if m.name in own}
+    named = choose(None if schemes is None else [s for s in schemes if s not in mine])
     used = {str(part.get("aqm", part.get("kind"))) for s in named for part in (s.queue, s.flows or {})}
-    ids = {s.id for s in named}
-    return named + [e for e in entries if e.id not in used | ids]
+    taken = used | {s.id for s in named}
+    # A class that a file of schemes has put in its place needs none of its own.
+    return named + [own_scheme(m, classes[m.name]) for m in mine.values() if m.name not in taken]
 
 
 def compare(

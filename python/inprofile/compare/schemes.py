@@ -4,8 +4,10 @@ A scheme is a set of overrides, nothing else. Every scheme gets the same experim
 settings of one length T: how long the queue is meant to get. An experiment says which link is measured; the
 scheme has that link's queue, the markers of the flows that cross it, and the place where they enter it.
 
-In a scheme's values `"2 T"` is a length of twice T, `"link rate"` the measured link's, `"1.2 of contract"` a
-rate and `"300 ms of contract"` a size: what arrives at the contract's rate in that time. What `plan` may set
+In a scheme's values `"2 T"` is a length of twice T, `"4 longest T"` one of four times the longest T that is
+tried, `"2..200 log over T"` goes from 2 to 200 while T goes from its shortest to its longest, `"link rate"`
+the measured link's, `"1.2 of contract"` a rate and `"300 ms of contract"` a size: what arrives at the
+contract's rate in that time. What `plan` may set
 besides T is in the scheme's table `plan` (`settings`).
 """
 
@@ -15,7 +17,7 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._input import read_file
 from ..quantity import bits_per_second
-from .settings import Setting, SettingError, setting_of
+from .settings import Over, Setting, SettingError, setting_of
 
 if TYPE_CHECKING:
     from ..scenario import Scenario
@@ -38,14 +40,16 @@ __all__ = [
     "about",
     "choose",
     "has_length",
+    "is_length",
     "lengths",
-    "own_scheme",
     "read_schemes",
 ]
 
 HERE = Path(__file__).parent
 #: A length in schemes.toml: so many T, in packets or, where a discipline wants a time, as time.
 _LENGTH = re.compile(r"([0-9.]+(?:e-?[0-9]+)?)(?:/([0-9]+))? T( as time)?")
+#: A length that no setting changes: so many times the longest T.
+_FIXED = re.compile(r"([0-9.]+) longest T")
 #: In place of a rate: the measured link's.
 _LINK_RATE = "link rate"
 #: A rate, or what arrives in a time at it, of the contract of the flow that is marked.
@@ -105,6 +109,21 @@ class Scheme:
     plan: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def tuned(self) -> list[str]:
+        """What T sets, as the method of a comparison names it: `rio in.max_th = 2 T`."""
+        named = (
+            (self.flows, "kind", "marker of flows with a contract, "),
+            (self.others, "kind", "marker of the others, "),
+            (self.edge, "kind", "edge, "),
+            (self.queue, "aqm", "queue, "),
+        )
+        return [
+            f"{what}{part[kind]}: {', '.join(found)}"
+            for part, kind, what in named
+            if part is not None and (found := list(_set_by_t(part)))
+        ]
+
+    @property
     def settings(self) -> list[Setting]:
         """What `plan` may set besides T. Raises SettingError."""
         parts = {"queue": self.queue, "flows": self.flows, "others": self.others, "edge": self.edge}
@@ -135,6 +154,11 @@ class Scheme:
             return place.rate
         if not isinstance(value, str):
             return value
+        if over := Over.of(value):
+            tried = lengths(place)
+            return over.at(math.log(length / tried[0]) / math.log(tried[-1] / tried[0]))
+        if fixed := _FIXED.fullmatch(value):
+            return self.filled(f"{fixed[1]} T", place, lengths(place)[-1], key)
         if found := _OF_CONTRACT.fullmatch(value):
             if contract <= 0:
                 raise SchemeFileError(
@@ -227,28 +251,35 @@ def _scheme_of(entry: Any, where: str) -> Scheme:
     return made
 
 
+def _set_by_t(part: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """The values that follow T, each with its key."""
+    for key, value in part.items():
+        if isinstance(value, Mapping):
+            yield from _set_by_t(value, f"{path}{key}.")
+        elif isinstance(value, str) and _LENGTH.fullmatch(value):
+            yield f"{path}{key} = {value}"
+        elif isinstance(value, str) and (over := Over.of(value)):
+            yield f"{path}{key} from {over.words}"
+
+
+def is_length(text: str) -> bool:
+    """Whether it is a length of T.
+
+    >>> is_length("1/2 T as time"), is_length("2..200 over T")
+    (True, False)
+    """
+    return _LENGTH.fullmatch(text) is not None
+
+
 def has_length(scheme: Scheme) -> bool:
     """Whether any of its values is a length of T."""
 
     def inside(value: object) -> bool:
         if isinstance(value, Mapping):
             return any(inside(v) for v in value.values())
-        return isinstance(value, str) and _LENGTH.fullmatch(value) is not None
+        return isinstance(value, str) and (_LENGTH.fullmatch(value) or Over.of(value)) is not None
 
     return any(inside(part) for part in (scheme.queue, scheme.flows, scheme.others, scheme.edge))
-
-
-def own_scheme(name: str, kind: str, summary: str) -> Scheme:
-    """How a mechanism of one's own takes part where no file says.
-
-    A marker marks flows with a contract, before RIO, and all others are OUT; of a queue T is the limit. Kinds
-    are those of the registry: `marker` and `aqm`.
-    """
-    known = {s["id"]: Scheme(**s) for s in about()["schemes"]}
-    if kind == "marker":
-        return replace(known["rio"], id=name, title=name, text=summary, flows={"kind": name}, plan={})
-    queue = {"aqm": name, "limit": "1 T"}
-    return replace(known["drop-tail"], id=name, title=name, text=summary, queue=queue)
 
 
 def choose(names: Sequence[str] | None = None, own: Sequence[Scheme] = ()) -> list[Scheme]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..quantity import number
 
-__all__ = ["Setting", "SettingError", "rounded", "setting_of"]
+__all__ = ["Over", "Setting", "SettingError", "rounded", "setting_of"]
 
 #: The parts of a scheme that have settings.
 _PARTS = ("queue", "flows", "others", "edge")
@@ -95,6 +95,56 @@ class Setting:
         return f"{number(x, 3)}{unit}" + (
             " of the contract" if self.of_contract else " times" if self.times else ""
         )
+
+
+_OVER = re.compile(
+    rf"({_NUMBER})\.\.({_NUMBER})(?: (packets|s|ms|us|B|kB|bit/s|kbit/s|Mbit/s|Gbit/s))?( log)?( whole)?"
+    " over T"
+)
+
+
+@dataclass(frozen=True)
+class Over:
+    """A value that goes from one end of a range to the other while T goes through its settings."""
+
+    first: float
+    last: float
+    unit: str
+    log: bool
+    whole: bool
+
+    @staticmethod
+    def of(text: str) -> Over | None:
+        """Read `"2..200 log over T"`; None where that is something else.
+
+        >>> Over.of("2..200 log whole over T").at(0.5), Over.of("10..30 ms over T").at(1.0)
+        (20, '30 ms')
+        """
+        found = _OVER.fullmatch(text)
+        if found is None:
+            return None
+        over = Over(float(found[1]), float(found[2]), found[3] or "", bool(found[4]), bool(found[5]))
+        return None if over.log and min(over.first, over.last) <= 0 else over
+
+    def at(self, share: float) -> float | str:
+        """The value after this share of the way."""
+        if self.log:
+            x = self.first * (self.last / self.first) ** share
+        else:
+            x = self.first + (self.last - self.first) * share
+        x = round(x) if self.whole else rounded(x)
+        return f"{x:g} {self.unit}" if self.unit else x
+
+    @property
+    def words(self) -> str:
+        """The range as people read it.
+
+        >>> Over.of("2..200 log over T").words
+        '2 to 200, in equal ratios'
+        """
+        unit = f" {self.unit}" if self.unit else ""
+        steps = "in equal ratios" if self.log else "in equal steps"
+        return f"{number(self.first, 6)} to {number(self.last, 6)}{unit}, {steps}"
 
 
 def setting_of(key: str, text: object, parts: Mapping[str, Any]) -> Setting:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -53,6 +54,9 @@ class Mechanism:
     """What it is told of the truth, as signals with this topic: the flows' RTTs in s, or windows in bytes."""
     sends: ClassVar[bool] = False
     """Whether its ticks send signals."""
+    tune: ClassVar[Mapping[str, str] | None] = None
+    """What `inprofile compare` tunes of it, by parameter: a range (`"2..200 log"`, `"10..500 ms"`), or a
+    share of T, the queue-delay target of every scheme (`"1/2 T as time"`). `limit` is the queue's (`"1 T"`)."""
 
     link_rate: float | None
     """Rate of the link behind the queue in bit/s, if there is one."""
