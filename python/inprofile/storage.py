@@ -1,13 +1,14 @@
 """A result on disk: one folder, whole or not there.
 
 The folder is written under another name beside its place, made durable, and renamed: whoever looks sees
-the old one, or the new one, never a part. What is in it is Parquet, one file a table, each with the
-provenance in its metadata, and `inprofile.json` with the same for a reader without Parquet.
+the old one, or the new one, never a part. In it are the provenance, `inprofile.json`, once, as an experiment
+may be large, and the tables as Parquet, one file each, whose metadata says which provenance is theirs.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -48,7 +49,9 @@ TABLES = (
 """The tables of a result, each a file `<name>.parquet`."""
 
 MANIFEST = "inprofile.json"
-FORMAT = 2
+FORMAT = 3
+WHOLE = 2
+"""The format in which every table had the whole provenance in its metadata; it is read as ever."""
 LARGEST_MANIFEST = 64 << 20
 """Bytes: it holds the whole experiment, up to a million round trips and contracts of it."""
 _KEY = b"inprofile"
@@ -103,14 +106,13 @@ def write_folder(folder: str | Path, tables: Mapping[str, pa.Table], provenance:
     _sweep(place)
     part = place.with_name(f".{place.name}.{os.getpid()}.part")
     manifest = {"format": FORMAT, **provenance}
-    note = json.dumps(manifest, ensure_ascii=False, sort_keys=True)
+    text = json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n"
+    note = json.dumps(_note(manifest, text.encode()), ensure_ascii=False, sort_keys=True)
     try:
         part.mkdir()
         for name in TABLES:
             _write_table(part / f"{name}.parquet", tables[name], note)
-        _write_text(
-            part / MANIFEST, json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n"
-        )
+        _write_text(part / MANIFEST, text)
         _sync(part)
         replace_folder(part, place)
     except BaseException as error:
@@ -126,18 +128,34 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
 
     Raises FileNotFoundError where there is no such folder, ResultError where it holds no result.
     """
-    place = Path(folder)
+    return _manifest(Path(folder))[0]
+
+
+def _manifest(place: Path) -> tuple[dict[str, Any], bytes]:
+    """The same, and the bytes of the file."""
     if not place.is_dir():
-        raise FileNotFoundError(f"{folder}: there is no such folder of results")
+        raise FileNotFoundError(f"{place}: there is no such folder of results")
     try:
-        manifest = json.loads(read_file(place / MANIFEST, LARGEST_MANIFEST))
+        data = read_file(place / MANIFEST, LARGEST_MANIFEST)
+        manifest = json.loads(data)
     except FileNotFoundError:
-        raise ResultError(f"{folder} holds no results: {MANIFEST} is missing") from None
+        raise ResultError(f"{place} holds no results: {MANIFEST} is missing") from None
     except (ValueError, RecursionError) as error:
         raise ResultError(f"{place / MANIFEST} cannot be read: {error}") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ResultError(f"{folder} was written in another format: run the experiment again")
-    return manifest
+    if not isinstance(manifest, dict) or manifest.get("format") not in (FORMAT, WHOLE):
+        raise ResultError(f"{place} was written in another format: run the experiment again")
+    return manifest, data
+
+
+def _note(manifest: Mapping[str, Any], data: bytes) -> dict[str, Any]:
+    """What a table's metadata says of its provenance, which is `data`: where it is, and which."""
+    return {
+        "format": FORMAT,
+        "title": manifest["title"],
+        "digest": manifest["digest"],
+        "provenance": f"{MANIFEST}, in the folder of this table",
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
 
 
 def read_folder(
@@ -151,7 +169,11 @@ def read_folder(
     import pyarrow.parquet as pq
 
     place = Path(folder)
-    manifest = read_manifest(place)
+    manifest, data = _manifest(place)
+    try:
+        wanted = manifest if manifest["format"] == WHOLE else _note(manifest, data)
+    except KeyError as missing:
+        raise ResultError(f"{place / MANIFEST}: the provenance lacks {missing}") from None
     tables = {}
     for name in names:
         path = place / f"{name}.parquet"
@@ -166,8 +188,10 @@ def read_folder(
             note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
         except (ValueError, RecursionError) as error:
             raise ResultError(f"{path} cannot be read: {error}") from None
-        if note != manifest:
-            raise ResultError(f"{path} belongs to another run than {MANIFEST}: results were mixed by hand")
+        if note != wanted:
+            raise ResultError(
+                f"{path} belongs to another run than {MANIFEST}: results were mixed or changed by hand"
+            )
         tables[name] = table.replace_schema_metadata(None)
     return tables, manifest
 

@@ -346,6 +346,7 @@ def test_a_stored_title_that_acts_on_a_terminal(folder: Path, result: Path) -> N
     manifest = json.loads((result / "inprofile.json").read_text("utf-8"))
     manifest["effective"]["flows"][0]["name"] = "\x1b[2J"
     manifest["title"] = "\x1b]0;x\x07"
+    manifest["format"] = 2  # whose tables hold all of it
     note = json.dumps(manifest, ensure_ascii=False, sort_keys=True)
     (result / "inprofile.json").write_text(note, "utf-8")
     for path in result.glob("*.parquet"):

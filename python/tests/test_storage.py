@@ -48,7 +48,7 @@ def test_rows_delivered_in_parts_are_the_same_bytes(tmp_path: Path) -> None:
     assert checksums(tmp_path / "whole") == checksums(tmp_path / "parts")
 
 
-def test_provenance_is_in_every_file_and_names_no_time_host_or_threads(tmp_path: Path) -> None:
+def test_provenance_is_kept_once_and_names_no_time_host_or_threads(tmp_path: Path) -> None:
     A.write(tmp_path / "a")
     manifest = json.loads((tmp_path / "a" / "inprofile.json").read_text())
     assert manifest["seeds"] == [1, 2]
@@ -59,7 +59,48 @@ def test_provenance_is_in_every_file_and_names_no_time_host_or_threads(tmp_path:
     }  # fmt: skip
     for name in storage.TABLES:
         metadata = pq.read_schema(tmp_path / "a" / f"{name}.parquet").metadata
-        assert json.loads(metadata[b"inprofile"]) == manifest
+        assert json.loads(metadata[b"inprofile"]) == {
+            "format": 3,
+            "title": "A",
+            "digest": manifest["digest"],
+            "provenance": "inprofile.json, in the folder of this table",
+            "sha256": hashlib.sha256((tmp_path / "a" / "inprofile.json").read_bytes()).hexdigest(),
+        }
+
+
+def test_a_large_experiment_is_in_the_folder_once(tmp_path: Path) -> None:
+    text = inprofile.STARTER.replace("count = 4", "count = 2000").replace(
+        'contract = ["200 kbit/s", "400 kbit/s", "600 kbit/s", "800 kbit/s"]', 'contract = "1 kbit/s"'
+    )
+    many = inprofile.parse(text).with_(duration="2 s", measure__from="0 s")
+    rows = [flow(1, f"assured.{i}", 1.0) for i in range(2000)]
+    Result(result(rows)._tables, many.provenance((1,))).write(tmp_path / "r")
+    sizes = {p.name: p.stat().st_size for p in (tmp_path / "r").iterdir()}
+    assert sizes["inprofile.json"] > 60_000
+    assert max(sizes[f"{name}.parquet"] for name in ("drops", "queues", "verdicts", "cdf")) < 8000
+    assert read(tmp_path / "r").provenance == many.provenance((1,))
+
+
+def test_a_folder_with_the_provenance_in_every_table_is_read(tmp_path: Path) -> None:
+    A.write(tmp_path / "r")
+    manifest = {**json.loads((tmp_path / "r" / "inprofile.json").read_text()), "format": 2}
+    (tmp_path / "r" / "inprofile.json").write_text(json.dumps(manifest))
+    for name in storage.TABLES:
+        path = tmp_path / "r" / f"{name}.parquet"
+        pq.write_table(pq.read_table(path).replace_schema_metadata({"inprofile": json.dumps(manifest)}), path)
+    assert read(tmp_path / "r").provenance == A.provenance
+    A.write(tmp_path / "other")
+    (tmp_path / "other" / "flows.parquet").replace(tmp_path / "r" / "flows.parquet")
+    with pytest.raises(ResultError, match="another run"):
+        read(tmp_path / "r")
+
+
+def test_a_changed_provenance_is_noticed(tmp_path: Path) -> None:
+    A.write(tmp_path / "r")
+    manifest = tmp_path / "r" / "inprofile.json"
+    manifest.write_text(manifest.read_text().replace("100 s", "101 s"))
+    with pytest.raises(ResultError, match="mixed or changed by hand"):
+        read(tmp_path / "r")
 
 
 def test_a_second_result_takes_the_place_of_the_first_whole(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "torn" / "flows.parquet").unlink()
     SHORT.run([1]).write(place / "old")
     manifest = place / "old" / "inprofile.json"
-    manifest.write_text(manifest.read_text().replace('"format": 2', '"format": 1'))
+    manifest.write_text(manifest.read_text().replace('"format": 3', '"format": 1'))
     (place / "strange").mkdir()
     # A manifest whose digest fits, but which is of another kind.
     about = json.loads((place / "a" / "run" / "inprofile.json").read_text())

@@ -56,7 +56,7 @@ class Mechanism:
     """Whether its ticks send signals."""
     tune: ClassVar[Mapping[str, str] | None] = None
     """What `inprofile compare` tunes of it, by parameter: a range (`"2..200 log"`, `"10..500 ms"`), or a
-    share of T, the queue-delay target of every scheme (`"1/2 T as time"`). `limit` is the queue's (`"1 T"`)."""
+    share of T, the queue-delay target of every scheme (`"1/2 T as time"`). `limit` is the queue itself's."""
 
     link_rate: float | None
     """Rate of the link behind the queue in bit/s, if there is one."""
