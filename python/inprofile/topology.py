@@ -35,6 +35,7 @@ def draw(effective: Json, warnings: Sequence[Problem]) -> RenderableType:
         ("Markers", _markers(effective)),
         ("TCP", _transport(effective["flows"])),
         ("Monitors", _monitors(effective["monitors"])),
+        ("Plan", _plan(effective.get("plan", {}))),
     ):
         if table.row_count:
             parts += [Text(f"\n{heading}", style="bold"), Padding(table, (0, 0, 0, 2))]
@@ -228,6 +229,19 @@ def _monitors(monitors: Sequence[Json]) -> Table:
     for monitor in monitors:
         of = next(f"{kind} {name}" for kind, name in monitor.items() if kind != "every")
         table.add_row(of, monitor["every"])
+    return table
+
+
+def _plan(plan: Json) -> Table:
+    """What `inprofile plan` is to keep."""
+    table = _table("goal", "value")
+    if not plan:
+        return table
+    table.add_row("every contract kept", f"in {100 * plan['kept']:g} % of the runs at least")
+    table.add_row("mean queueing delay", f"{plan['delay']} at most" if plan["delay"] else "any")
+    table.add_row("best effort", f"{plan['best_effort']} at least")
+    table.add_row("schemes", ", ".join(plan["schemes"] or ["all"]))
+    table.add_row("router", ", ".join(f"{name} = {value}" for name, value in plan["router"].items()))
     return table
 
 

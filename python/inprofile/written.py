@@ -59,7 +59,8 @@ def _document(document: Mapping[str, Any]) -> str:
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             lists.append((key, value))
         elif isinstance(value, Mapping) and key != "measure":
-            tables.append((key, value))
+            if value:
+                tables.append((key, value))
         elif value != []:
             plain.append(f"{key} = {inline(value)}")
     parts = ["\n".join(plain)]

@@ -29,6 +29,7 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
     measured(root, model);
     requests(root, model);
     changing_rates(root, model);
+    crate::read::plan::check(root, model);
 }
 
 /// Pages of the web whose connections do not come out even, and applications that ns-2's TCP cannot tell when it is done.

@@ -7,7 +7,7 @@ use inprofile_sim::tcp::{self, Congestion};
 use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
-use crate::model::{Delay, Group, Model, PerFlow, Queue, Queues, Source, Start, Target, packet};
+use crate::model::{Delay, Group, Model, PerFlow, Plan, Queue, Queues, Source, Start, Target, packet};
 
 /// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
 pub(crate) fn describe(model: &Model) -> Json {
@@ -57,7 +57,28 @@ pub(crate) fn describe(model: &Model) -> Json {
             whole["measure"]["every"] = json!(every.to_string());
         }
     }
+    if let Some(plan) = &model.plan {
+        whole["plan"] = goal(model, plan);
+    }
     whole
+}
+
+/// What `inprofile plan` is to keep.
+fn goal(model: &Model, plan: &Plan) -> Json {
+    let router = &plan.router;
+    json!({
+        "kept": plan.kept,
+        "delay": plan.delay.map(|d| d.to_string()),
+        "best_effort": plan.best_effort.of(model.direction(model.at).rate).to_string(),
+        "schemes": plan.schemes,
+        "router": {
+            "inside": router.inside,
+            "outside": router.outside,
+            "direction": router.direction,
+            "customers": router.customers,
+            "first": router.first,
+        },
+    })
 }
 
 /// TCP as `[tcp]` would say it in full.

@@ -1,5 +1,6 @@
 //! A checked experiment with every default filled in. What remains is to draw random values and to build the network.
 
+mod plan;
 mod queues;
 
 use inprofile_config::Place;
@@ -13,6 +14,7 @@ use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
 
 use crate::traffic::{Traffic, no_context};
+pub use plan::{Part, Plan, Router};
 pub use queues::{Class, Queue, Queues, Scheduled};
 
 /// The most flows an experiment may have.
@@ -63,6 +65,8 @@ pub struct Model {
     pub signals: Vec<Signals>,
     /// What is sampled.
     pub monitors: Vec<Monitor>,
+    /// What `inprofile plan` is to keep, if the file asks.
+    pub plan: Option<Plan>,
 }
 
 /// What `measure` asks for beyond counts: distributions of delays, and with periods what happens in each.

@@ -60,6 +60,7 @@ pub fn schema(registry: &Registry) -> Json {
             }), "An aggregate marker."), 0, "Aggregate markers."),
             "signals": list(signals(), 0, "Which mechanisms send signals to which."),
             "monitors": list(monitor(), 0, "What is sampled over time."),
+            "plan": crate::read::plan::schema(),
         },
     })
 }

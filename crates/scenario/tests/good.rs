@@ -352,7 +352,7 @@ fn the_schema_knows_every_key_the_parser_knows() {
     let keys =
         |v: &serde_json::Value| v["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-    assert_eq!(keys(&schema).len(), 11);
+    assert_eq!(keys(&schema).len(), 12);
     for (table, at, count) in [
         ("links", "items", 8),
         ("flows", "items", 13),
@@ -368,6 +368,15 @@ fn the_schema_knows_every_key_the_parser_knows() {
             assert!(problems.iter().all(|p| p.problem != "unknown key"), "{table}.{key}");
         }
     }
+    let plan = &schema["properties"]["plan"];
+    for (table, known, count) in [("plan", plan, 5), ("plan.router", &plan["properties"]["router"], 5)] {
+        assert_eq!(keys(known).len(), count, "{table}");
+        for key in keys(known) {
+            let problems =
+                Scenario::parse(&format!("[{table}]\n{key} = 1\n"), "x", &[], &Registry::default());
+            assert!(problems.unwrap_err().iter().all(|p| p.problem != "unknown key"), "{table}.{key}");
+        }
+    }
     let rio = schema["properties"]["links"]["items"]["properties"]["queue"]["oneOf"]
         .as_array()
         .unwrap()
@@ -378,6 +387,22 @@ fn the_schema_knows_every_key_the_parser_knows() {
     assert_eq!(rio["required"], serde_json::json!(["aqm", "limit", "in", "out"]));
     assert_eq!(rio["additionalProperties"], false);
     assert_eq!(rio["properties"]["w_q"]["exclusiveMinimum"], 0.0);
+}
+
+/// A goal is part of what is shown, and no part of what is run.
+#[test]
+fn a_plan_is_read_and_leaves_the_experiment_as_it_is() {
+    let text = std::fs::read_to_string("tests/good/two-flows.toml").unwrap();
+    let parse =
+        |plan: &str| Scenario::parse(&format!("{text}{plan}"), "x", &[], &Registry::default()).unwrap();
+    let bare = parse("");
+    let asked = parse("[plan]\nkept = 0.95\nschemes = [\"rio\"]\n[plan.router]\ncustomers = \"vlan\"\n");
+    assert_eq!(asked.canonical(), bare.canonical());
+    assert!(bare.describe().get("plan").is_none());
+    assert!(parse("[plan]\n").describe().get("plan").is_none(), "an empty table asks for nothing");
+    let router = serde_json::json!({ "inside": "lan0", "outside": "wan0", "direction": "upstream", "customers": "vlan", "first": 1 });
+    let plan = serde_json::json!({ "kept": 0.95, "delay": null, "best_effort": "0 bit/s", "schemes": ["rio"], "router": router });
+    assert_eq!(asked.describe()["plan"], plan);
 }
 
 /// What is proposed for a parameter that has no default: together a good setting, and each that may be left out is one with them.

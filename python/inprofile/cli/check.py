@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from .common import File, Json, Own, Set, emit, guarded, open_scenario, say, show
-from .effort import ASK_FROM, packets_text
+from .._input import visible
+from .common import File, Json, Own, Refused, Set, emit, guarded, open_scenario, say, show
+from .effort import ASK_FROM, long, packets_text
+
+if TYPE_CHECKING:
+    from ..scenario import Scenario
 
 
 @guarded
@@ -13,9 +18,12 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
     """Check an experiment: draw its topology, print every effective value, and warn of what looks odd."""
     scenario = open_scenario(file, set_)
     found = scenario.check()
+    planned = _planned(scenario) if "plan" in found.effective else None
     each, runs = scenario.expected_packets(seeds=1), len(scenario.seeds)
     if json_:
         expected = {"packets_a_run": round(each), "runs": runs, "packets": round(each * runs)}
+        if planned is not None:
+            expected["runs_of_a_plan"] = planned
         warnings = [asdict(w) for w in found.warnings]
         emit({"effective": found.effective, "warnings": warnings, "expected": expected})
         return
@@ -27,3 +35,18 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
         f"\nExpected: {packets_text(each)} per run, {packets_text(each * runs)} in"
         f" {runs:,} run{'s' * (runs != 1)}{asked}."
     )
+    if planned is not None:
+        say(f"A plan takes about {planned:,} runs, {packets_text(each * planned)}, {long(each * planned)}.")
+
+
+def _planned(scenario: Scenario) -> int:
+    """How many runs a plan takes. Refuses schemes that this experiment cannot take."""
+    from ..compare.schemes import NoContractError, SchemeFileError, UnknownSchemeError
+    from ..plan import PlanError
+    from ..plan.contracts import expected_runs
+    from ..plan.question import question_of
+
+    try:
+        return expected_runs(question_of(scenario))
+    except (PlanError, UnknownSchemeError, NoContractError, SchemeFileError) as error:
+        raise Refused(visible(str(error))) from None

@@ -10,10 +10,12 @@ import typer
 
 from .common import Refused, emit, say
 
-__all__ = ["ASK_FROM", "Work", "affordable", "effort", "packets_text", "print_plan"]
+__all__ = ["ASK_FROM", "Work", "affordable", "effort", "long", "packets_text", "print_plan"]
 
 ASK_FROM = 1_000_000_000
 """Data packets from which on a run is asked about: minutes to hours."""
+A_PACKET = 0.66e-6
+"""Seconds of one core for a data packet, as compare/schemes.toml has them."""
 ASK_TRACED_FROM = 20_000_000
 """The same where every verdict is kept in memory."""
 
@@ -28,21 +30,42 @@ def packets_text(packets: float) -> str:
     return f"about {shown} packets"
 
 
-def affordable(packets: float, yes: bool, runs: int, *, traced: bool = False) -> None:
-    """Ask before very many packets are sent, on a terminal; elsewhere `--yes` has to be given."""
+def affordable(
+    packets: float,
+    yes: bool,
+    runs: int,
+    *,
+    traced: bool = False,
+    jobs: int | None = None,
+    less: str = "a shorter duration, lower rates, larger packets or fewer seeds",
+) -> None:
+    """Ask before very many packets are sent, on a terminal; elsewhere `--yes` has to be given.
+
+    `less` is what would make them fewer.
+    """
     most = ASK_TRACED_FROM if traced else ASK_FROM
     if yes or packets <= most:
         return
-    what = f"{packets_text(packets)} are expected in {runs:,} run{'s' * (runs != 1)}"
+    what = f"{packets_text(packets)} are expected in {runs:,} run{'s' * (runs != 1)}, {long(packets, jobs)}"
     kept = ", every verdict on them kept in memory" if traced else ""
     if sys.stdin.isatty() and sys.stderr.isatty():
         if typer.confirm(f"{what}{kept}. Run anyway?", err=True):
             return
         raise Refused("Nothing was run.")
-    raise Refused(
-        f"{what}{kept}, and more than {most:,} are run only with --yes: write --yes, a shorter duration,"
-        " lower rates, larger packets or fewer seeds"
-    )
+    raise Refused(f"{what}{kept}, and more than {most:,} are run only with --yes: write --yes, {less}")
+
+
+def long(packets: float, jobs: int | None = None) -> str:
+    """How long they take.
+
+    >>> long(1.9e9, 2)
+    'about 10 min on 2 cores'
+    """
+    from .._runner import threads
+    from ..reproduce import minutes
+
+    cores = threads(jobs)
+    return f"about {minutes(packets * A_PACKET / cores)} on {cores} core{'s' * (cores != 1)}"
 
 
 def effort(cpu_seconds: float, jobs: int | None, cache: Path) -> str:

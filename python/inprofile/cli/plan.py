@@ -29,7 +29,7 @@ from .common import (
     say,
     terminable,
 )
-from .effort import affordable
+from .effort import affordable, long
 from .plan_policer import policer
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ SHORT = 1
 
 
 class _Named(TyperGroup):
-    """`plan FILE` is `plan contracts FILE`."""
+    """`plan FILE` is `plan contracts FILE`, and `plan -h` tells of it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """See `click.Group.parse_args`."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = [_DEFAULT, *args]
+        if not args or args[0] not in self.commands:
+            args = [_DEFAULT, *(args or ctx.help_option_names[:1])]
         return super().parse_args(ctx, args)
 
 
@@ -56,7 +56,6 @@ plan = typer.Typer(
     name="plan",
     cls=_Named,
     help="Find settings that keep a promise, by simulation: plan FILE for a link and its contracts.",
-    no_args_is_help=True,
 )
 
 
@@ -68,13 +67,13 @@ def _group() -> None:
 plan.command("policer")(policer)
 
 
-@plan.command(_DEFAULT)
+@plan.command(_DEFAULT, epilog="inprofile plan policer -h: how large a policer's burst has to be.")
 @guarded
 def contracts(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="An experiment file with a table [plan] (TOML).", show_default=False
+            metavar="FILE", help="An experiment file (TOML); its table plan has the goal.", show_default=False
         ),
     ],
     out: Annotated[
@@ -113,9 +112,13 @@ def contracts(
         raise Refused(visible(str(error))) from None
     place = out or Path(f"{file.stem}-plan")
     runs = expected_runs(question, trials)
-    affordable(runs * question.scenario.expected_packets(seeds=1), yes, runs)
+    each = question.scenario.expected_packets(seeds=1)
+    affordable(
+        runs * each, yes, runs, jobs=jobs, less="fewer --trials, fewer --schemes or a shorter duration"
+    )
     # Before anything runs: an answer that cannot be written would be lost.
     check_place(place)
+    print(f"about {runs:,} runs, {long(runs * each, jobs)}", file=sys.stderr)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
     with full_disk(place / RUNS), _kept(place / RUNS) as count:

@@ -9,6 +9,7 @@ mod links;
 mod mechanism;
 mod monitors;
 mod names;
+pub(crate) mod plan;
 mod points;
 mod resolve;
 mod scope;
@@ -26,9 +27,9 @@ use crate::model::{MAX_FLOWS, MAX_TABLES, Model};
 use crate::read::scope::Scope;
 
 /// Keys of the file's top level.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "title", "duration", "measure", "seeds", "engine", "tcp", "links", "flows", "edges", "signals",
-    "monitors",
+    "monitors", "plan",
 ];
 
 /// The longest title, in characters.
@@ -91,6 +92,7 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
     let monitors = tables(root, "monitors", false)
         .map(|sections| sections.iter().map(|s| points::monitor(s, duration)).collect::<Vec<_>>());
     let measure = points::measure(root, duration);
+    let plan = plan::plan(root);
 
     let drafts = resolve::Drafts { links: links?, groups, edges, signals, monitors, measure, duration };
     let resolved = resolve::all(root, scope, drafts)?;
@@ -109,6 +111,7 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
         edges: resolved.edges,
         signals: resolved.signals,
         monitors: resolved.monitors,
+        plan: plan?,
     })
 }
 
