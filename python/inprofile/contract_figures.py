@@ -23,7 +23,7 @@ Mask = NDArray[np.bool_]
 #: Traffic whose rate over a window is no rate of its own.
 _FINITE = ("transfer",)
 #: Traffic that does not fill what it is given.
-_OFFERED = ("cbr", "on_off")
+_OFFERED = ("cbr", "poisson", "on_off")
 
 
 class FlowRows:

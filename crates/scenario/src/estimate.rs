@@ -85,6 +85,7 @@ fn demand(model: &Model, group: &Group) -> Demand {
                 if on + off > 0.0 { on / (on + off) } else { 1.0 }
             });
             let rate = n * udp.rate.0 as f64 * on;
+            let packet = 8.0 * udp.mean();
             Demand { rate, is_elastic: false, time, packet, most: f64::INFINITY, least: n }
         }
     }

@@ -51,7 +51,7 @@ pub struct FlowRow<'a> {
     pub contract: Option<Rate>,
     /// Its round-trip time without queues.
     pub rtt: Duration,
-    /// What it sends: `bulk`, `transfer`, `cbr`, `on_off`.
+    /// What it sends: the kind: `bulk`, `transfer`, `cbr`, …
     pub traffic: &'static str,
 }
 

@@ -214,7 +214,7 @@ impl Group {
     #[must_use]
     pub fn packet(&self) -> Bytes {
         match self.sends() {
-            Traffic::Udp(udp) => Bytes(u64::from(udp.packet)),
+            Traffic::Udp(udp) => Bytes(u64::from(udp.largest())),
             Traffic::Bulk | Traffic::Transfer(..) | Traffic::Web(_) | Traffic::Video(_) => packet(&self.tcp),
         }
     }

@@ -9,7 +9,7 @@ use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::traffic::distribution::Distribution;
 use inprofile_sim::traffic::{udp, video};
 
-pub use settings::{Cbr, CodePoint, Drawn, OnOff, Pages, Transfer, Video, Voice};
+pub use settings::{Cbr, CodePoint, Drawn, OnOff, Pages, Poisson, Transfer, Video, Voice};
 use settings::{MANY, fits, size};
 
 /// What a flow sends.
@@ -78,9 +78,18 @@ pub const KINDS: &[Entry<Traffic>] = &[
                 packet: size(c.packet),
                 dither: c.dither,
                 periods: None,
+                poisson: None,
                 ecn: c.ecn.ecn(),
             })
         },
+    },
+    Entry {
+        name: "poisson",
+        summary: "UDP at the times of a Poisson process, with packets of one size or of sizes that are drawn.",
+        source: "RFC 768; Kleinrock 1975, for M/M/1 and M/G/1",
+        fields: Poisson::FIELDS,
+        check: &|v, _| Poisson::from_values(v).check(),
+        build: &|v, _| Traffic::Udp(Poisson::from_values(v).config()),
     },
     Entry {
         name: "on_off",
@@ -96,6 +105,7 @@ pub const KINDS: &[Entry<Traffic>] = &[
                 packet: size(o.packet),
                 dither: 0.0,
                 periods: Some(periods),
+                poisson: None,
                 ecn: o.ecn.ecn(),
             })
         },

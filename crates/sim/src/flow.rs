@@ -104,7 +104,7 @@ impl<C: Clock> FlowState<C> {
             | Transport::Transfer(config, _)
             | Transport::Web(config, _)
             | Transport::Video(config, _) => (config.segment, config.header),
-            Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
+            Transport::Udp(config) => (config.largest().saturating_sub(udp::HEADER), udp::HEADER),
         };
         let measured = |c: &Config| c.congestion.measures_delay() || c.tells_bytes();
         let care = if marker.is_some() || transport.tcp().is_some_and(measured) {

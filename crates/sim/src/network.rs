@@ -262,7 +262,7 @@ impl Transport {
             | Transport::Transfer(config, _)
             | Transport::Web(config, _)
             | Transport::Video(config, _) => config.segment + config.header,
-            Transport::Udp(config) => config.packet,
+            Transport::Udp(config) => config.largest(),
         }
     }
 }

@@ -147,7 +147,7 @@ pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -
     socket.connect((plan.addresses.1, PORT))?;
     socket.set_write_timeout(Some(GLANCE))?;
     leave_as(socket.as_fd(), plan.dscp, plan.config.ecn)?;
-    let mut payload = vec![0x5a; (plan.config.packet - HEADER) as usize];
+    let mut payload = vec![0x5a; (plan.config.largest() - HEADER) as usize];
     let mut schedule = Schedule::new(plan.config, plan.stop, plan.times.clone());
     let mut due = schedule.begin(plan.start);
     let mut number = 0u64;
@@ -156,7 +156,7 @@ pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -
             return Ok(());
         }
         payload[..NUMBER].copy_from_slice(&number.to_be_bytes());
-        match socket.send(&payload) {
+        match socket.send(&payload[..(schedule.size() - HEADER) as usize]) {
             Ok(_) => shared.with(|t| {
                 t.sent += 1;
                 t.lateness.record(clock.now().since(at));

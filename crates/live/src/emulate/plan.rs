@@ -210,7 +210,7 @@ fn datagrams_of(
     let times = udp::times(network.seed, &flow.name);
     let plan = datagrams::Plan { addresses, config, start, stop, times, dscp };
     let stack = Stack { sack: false, timestamps: false, ecn: false };
-    let mtu = config.packet.max(LEAST_MTU);
+    let mtu = config.largest().max(LEAST_MTU);
     (stack, mtu, (Metrics::default(), Metrics::default()), Protocol::Udp(plan))
 }
 
@@ -257,11 +257,12 @@ fn in_ms(d: Duration) -> u32 {
 
 /// What a socket's datagrams can't be.
 fn refuse_datagrams(flow: &Flow, udp: &udp::Config) -> Option<Refusal> {
-    (udp.packet < datagrams::LEAST).then(|| Refusal {
+    let (key, least) = (if udp.drawn().is_some() { "smallest" } else { "packet" }, udp.smallest());
+    (least < datagrams::LEAST).then(|| Refusal {
         flow: flow.name.clone(),
         key: "",
-        problem: format!("packets of {} B have no room for the number that tells which are lost", udp.packet),
-        remedy: format!("packet = \"{} B\" or more", datagrams::LEAST),
+        problem: format!("packets of {least} B have no room for the number that tells which are lost"),
+        remedy: format!("{key} = \"{} B\" or more", datagrams::LEAST),
     })
 }
 

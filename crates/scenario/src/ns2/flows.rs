@@ -103,6 +103,11 @@ impl Script {
                 "flows.{name}.traffic.ecn: datagrams of ns-2 have no ECN bits; write \"not_ect\""
             ));
         }
+        if matches!(group.sends(), Traffic::Udp(udp) if udp.drawn().is_some()) {
+            self.lacks(format!(
+                "flows.{name}.traffic.sizes: the script's datagrams have one size a flow; write \"fixed\""
+            ));
+        }
         if matches!(group.sends(), Traffic::Web(_) | Traffic::Video(_)) {
             self.lacks(format!(
                 "flows.{name}.traffic: {}, which asks for what it gets; write kind = \"transfer\" with sizes of your own",

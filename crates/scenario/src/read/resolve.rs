@@ -362,7 +362,7 @@ fn marker_fits(draft: &flows::Draft<'_, '_>) -> bool {
         return true;
     };
     let packet = match (traffic.build)(&traffic.values, &no_context()) {
-        Traffic::Udp(udp) => Bytes(u64::from(udp.packet)),
+        Traffic::Udp(udp) => Bytes(u64::from(udp.largest())),
         Traffic::Bulk | Traffic::Transfer(..) | Traffic::Web(_) | Traffic::Video(_) => packet(tcp),
     };
     let different = contract.as_ref().map_or(1, |c| c.distinct().len());

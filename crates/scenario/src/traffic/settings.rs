@@ -12,6 +12,8 @@ const RTP_HEADERS: u64 = 40;
 pub(super) const MANY: u64 = 10_000;
 /// The largest packet on the wire: IPv4's total length.
 const LARGEST_PACKET: u64 = 65_535;
+/// How far bounds may move the mean of sizes without a word.
+const TRUNCATED: f64 = 0.01;
 /// An on period lasts at least this share of a packet's time: else a run would do nothing but look for the next packet.
 const LEAST_PART: f64 = 1e-3;
 
@@ -72,6 +74,26 @@ inprofile_core::params! {
         packet: Bytes = Bytes(1000);
         /// Each packet is late by a random part, up to this share, of the time between two.
         dither: f64 [UNIT] = 0.0;
+        /// Their ECN code point. The source sends on at its rate however many are marked.
+        ecn: CodePoint = CodePoint::NotEct;
+    }
+}
+
+inprofile_core::params! {
+    /// Datagrams at the times of a Poisson process.
+    pub struct Poisson {
+        /// Mean rate on the wire.
+        rate: Rate [POSITIVE];
+        /// Size of each packet on the wire, the 28 B of IPv4 and UDP included; where sizes are drawn, their mean before the bounds.
+        packet: Bytes = Bytes(1000);
+        /// How sizes are drawn around `packet`, each rounded to whole bytes.
+        sizes: Drawn = Drawn::Fixed;
+        /// Shape of Pareto's distribution, above 1. Default: 1.5.
+        shape: Option<f64> [POSITIVE];
+        /// What is drawn smaller becomes this. Default: 29 B, a byte of payload.
+        smallest: Option<Bytes>;
+        /// What is drawn larger becomes this; with bounds fewer or more packets a second keep the rate. Default: 65535 B, IPv4's largest.
+        largest: Option<Bytes>;
         /// Their ECN code point. The source sends on at its rate however many are marked.
         ecn: CodePoint = CodePoint::NotEct;
     }
@@ -248,6 +270,7 @@ impl Voice {
             rate: Rate(u64::try_from(rate).unwrap_or(u64::MAX)),
             packet: size(Bytes(packet)),
             dither: 0.0,
+            poisson: None,
             ecn: Ecn::NotCapable,
             periods: periods.map(|(on, off)| udp::Periods { on, off, law: Distribution::Exponential }),
         }
@@ -272,6 +295,65 @@ impl Voice {
             return Err(Fault { field: "every", problem, remedy: "every = \"20 ms\"".into() });
         }
         Ok(Vec::new())
+    }
+}
+
+impl Poisson {
+    fn bounds(&self) -> (Bytes, Bytes) {
+        let least = Bytes(u64::from(udp::HEADER) + 1);
+        (self.smallest.unwrap_or(least), self.largest.unwrap_or(Bytes(LARGEST_PACKET)))
+    }
+
+    /// Its datagrams.
+    pub(super) fn config(&self) -> udp::Config {
+        let (least, most) = self.bounds();
+        let law = super::law(self.sizes, self.shape);
+        udp::Config {
+            rate: self.rate,
+            packet: size(self.packet),
+            dither: 0.0,
+            periods: None,
+            poisson: Some(udp::Sizes { law, least: size(least), most: size(most) }),
+            ecn: self.ecn.ecn(),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<Vec<Warning>, Fault> {
+        shaped(self.sizes, self.shape)?;
+        fits(self.packet)?;
+        let (least, most) = self.bounds();
+        for (field, bound) in [("smallest", self.smallest), ("largest", self.largest)] {
+            let Some(bound) = bound else { continue };
+            if self.sizes == Drawn::Fixed {
+                let problem = "packets of one size have no other bounds".into();
+                return Err(Fault { field, problem, remedy: "sizes = \"exponential\", or remove it".into() });
+            }
+            if let Err(fault) = fits(bound) {
+                return Err(Fault { field, remedy: format!("{field} = \"1000 B\""), ..fault });
+            }
+        }
+        if !(least..=most).contains(&self.packet) {
+            return Err(Fault {
+                field: "packet",
+                problem: format!("a mean of {} is not between {least} and {most}", self.packet),
+                remedy: format!(
+                    "packet = \"{}\", or other bounds",
+                    Bytes(self.packet.0.clamp(least.0, most.0.max(least.0)))
+                ),
+            });
+        }
+        let (mean, kept) = (self.packet.0 as f64, self.config().mean());
+        if (kept / mean - 1.0).abs() <= TRUNCATED {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Warning {
+            field: "sizes",
+            text: format!(
+                "between {least} and {most} the mean of the sizes is {kept:.0} B, not {}: the rate is kept by {} packets",
+                self.packet,
+                if kept < mean { "more" } else { "fewer" },
+            ),
+        }])
     }
 }
 

@@ -28,6 +28,7 @@ pub const TRAFFIC: [(&str, &str); 13] = [
     ("cbr", ", rate = \"500 kbit/s\", ecn = \"ect1\""),
     ("on_off", ", peak = \"1 Mbit/s\", on = \"50 ms\", off = \"50 ms\""),
     ("on_off", ", peak = \"2 Mbit/s\", on = \"20 ms\", off = \"80 ms\", periods = \"exponential\""),
+    ("poisson", ", rate = \"500 kbit/s\", sizes = \"exponential\", packet = \"400 B\", largest = \"1500 B\""),
     ("web", ", connections = COUNT, objects = 6, object = \"4 kB\", sizes = \"pareto\", think = \"50 ms\""),
     (
         "video",

@@ -27,6 +27,22 @@ impl Distribution {
             }
         }
     }
+
+    /// The mean of such a value when what is below `least` becomes that and what is above `most` becomes that: the integral of
+    /// P(X > x) from `least` to `most`, above `least`.
+    #[must_use]
+    pub fn mean_within(self, mean: f64, least: f64, most: f64) -> f64 {
+        match self {
+            Distribution::Fixed => mean.clamp(least, most),
+            Distribution::Exponential => least + mean * (libm::exp(-least / mean) - libm::exp(-most / mean)),
+            Distribution::Pareto(shape) => {
+                let scale = mean * (shape - 1.0) / shape;
+                let from = scale.clamp(least, most);
+                let tail = |x: f64| libm::pow(scale / x, shape - 1.0) * scale / (shape - 1.0);
+                from + if most > scale { tail(from) - tail(most) } else { 0.0 }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -53,6 +69,14 @@ mod tests {
             // Five standard errors.
             assert!((mean - 2.0).abs() < 5.0 * sigma / f64::from(n).sqrt(), "{law:?}: mean {mean}");
             assert!((all[n as usize / 2] / median - 1.0).abs() < 0.02, "{law:?}: {}", all[n as usize / 2]);
+        }
+        for law in [Distribution::Exponential, Distribution::Pareto(3.0), Distribution::Pareto(1.5)] {
+            for (least, most) in [(0.1, 100.0), (1.0, 3.0), (1.7, 1.9), (3.0, 5.0)] {
+                let all = drawn(law, n);
+                let bounded = all.iter().map(|x| x.clamp(least, most)).sum::<f64>() / f64::from(n);
+                let mean = law.mean_within(2.0, least, most);
+                assert!((bounded / mean - 1.0).abs() < 0.02, "{law:?} {least} {most}: {bounded} {mean}");
+            }
         }
         assert_eq!(drawn(Distribution::Fixed, 3), [2.0; 3]);
         assert!(drawn(Distribution::Pareto(3.0), n)[0] >= 4.0 / 3.0);

@@ -1,4 +1,5 @@
-//! Datagrams on a schedule: at a constant rate, or at a peak rate during on periods and none during off periods.
+//! Datagrams on a schedule: at a constant rate, at a peak rate during on periods and none during off periods, or as a Poisson
+//! process, whose sizes may be drawn, too.
 //!
 //! The schedule at the peak rate stops during off periods and resumes where it stopped. So the mean rate is exactly
 //! peak · on / (on + off), even where an on period is not a whole number of packets. Nothing is acknowledged or
@@ -19,21 +20,60 @@ pub const HEADER: u32 = 28;
 pub struct Config {
     /// Bits per second on the wire, while it is on.
     pub rate: Rate,
-    /// Size of each packet on the wire, in bytes.
+    /// Size of each packet on the wire, in bytes; the mean that sizes are drawn around.
     pub packet: u32,
     /// Each packet is late by a random part, up to this share, of the time between two: 0 to 1.
     pub dither: f64,
     /// On and off periods; `None`: always on.
     pub periods: Option<Periods>,
+    /// Times between packets are exponential, and their sizes drawn; `None`: neither.
+    pub poisson: Option<Sizes>,
     /// The code point of each packet. No mark is answered: the source never slows down.
     pub ecn: Ecn,
+}
+
+/// How the sizes of packets are drawn around their mean, in bytes on the wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sizes {
+    /// The distribution, rounded to whole bytes.
+    pub law: Distribution,
+    /// What is smaller becomes this.
+    pub least: u32,
+    /// What is larger becomes this.
+    pub most: u32,
 }
 
 impl Config {
     /// Whether every packet is a fixed time after the last one: what ns-2 calls CBR.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.periods.is_none() && self.dither == 0.0
+        self.periods.is_none() && self.dither == 0.0 && self.poisson.is_none()
+    }
+
+    /// How sizes are drawn, if they are.
+    #[must_use]
+    pub fn drawn(&self) -> Option<Sizes> {
+        self.poisson.filter(|sizes| sizes.law != Distribution::Fixed)
+    }
+
+    /// The size of the smallest packet.
+    #[must_use]
+    pub fn smallest(&self) -> u32 {
+        self.drawn().map_or(self.packet, |sizes| sizes.least)
+    }
+
+    /// The size of the largest packet.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        self.drawn().map_or(self.packet, |sizes| sizes.most)
+    }
+
+    /// The mean size of a packet, its bounds kept.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let packet = f64::from(self.packet);
+        let within = |s: Sizes| s.law.mean_within(packet, f64::from(s.least), f64::from(s.most));
+        self.drawn().map_or(packet, within)
     }
 }
 
@@ -82,6 +122,9 @@ impl Schedule {
     /// The source starts now: when its first packet is due, if ever.
     pub fn begin(&mut self, now: Time) -> Option<Time> {
         self.next = now;
+        if self.config.poisson.is_some() {
+            return self.poisson();
+        }
         if let Some(p) = self.config.periods {
             self.until = now + self.period(p.on, p.law);
         }
@@ -90,6 +133,9 @@ impl Schedule {
 
     /// When the next packet is due, if ever: one packet's time at the peak rate later, not counting off periods.
     pub fn following(&mut self) -> Option<Time> {
+        if self.config.poisson.is_some() {
+            return self.poisson();
+        }
         let rate = u128::from(self.config.rate.0);
         let bits = u128::from(self.config.packet) * 8 * 1_000_000_000_000 + self.left_over;
         self.left_over = bits % rate;
@@ -103,6 +149,21 @@ impl Schedule {
             }
         }
         self.dithered()
+    }
+
+    /// An exponential time later, of the mean that gives the rate.
+    fn poisson(&mut self) -> Option<Time> {
+        let mean = self.config.mean() * 8e12 / self.config.rate.0 as f64;
+        self.next = later(self.next, Distribution::Exponential.draw(mean, &mut self.rng) as u64);
+        (self.next < NEVER && self.stop.is_none_or(|stop| self.next < stop)).then_some(self.next)
+    }
+
+    /// The size of the packet that is due.
+    pub fn size(&mut self) -> u32 {
+        let Some(sizes) = self.config.drawn() else { return self.config.packet };
+        let drawn = sizes.law.draw(f64::from(self.config.packet), &mut self.rng);
+        // A cast keeps the largest number of what is above it.
+        (libm::round(drawn) as u32).clamp(sizes.least, sizes.most)
     }
 
     fn period(&mut self, mean: Duration, law: Distribution) -> Duration {
@@ -143,7 +204,7 @@ impl Source {
     pub fn packet(&mut self) -> (u32, u32, Ecn) {
         let number = self.sent;
         self.sent = self.sent.wrapping_add(1);
-        (number, self.schedule.config.packet, self.schedule.config.ecn)
+        (number, self.schedule.size(), self.schedule.config.ecn)
     }
 
     /// How long until the packet after the one that was due now; `None`: that was the last.
@@ -186,7 +247,48 @@ mod tests {
     }
 
     fn config(periods: Option<Periods>) -> Config {
-        Config { rate: Rate(3_000_000), packet: 1000, dither: 0.0, periods, ecn: Ecn::NotCapable }
+        Config {
+            rate: Rate(3_000_000),
+            packet: 1000,
+            dither: 0.0,
+            periods,
+            poisson: None,
+            ecn: Ecn::NotCapable,
+        }
+    }
+
+    /// Times and sizes by their means and variances; the rate holds whatever the bounds take away.
+    #[test]
+    fn a_poisson_process_has_its_rate_and_its_sizes() {
+        let n = 200_000;
+        for (law, least, most) in [
+            (Distribution::Fixed, 29, 65_535),
+            (Distribution::Exponential, 29, 65_535),
+            (Distribution::Exponential, 200, 1500),
+            (Distribution::Pareto(2.5), 29, 1500),
+        ] {
+            let poisson = Some(Sizes { law, least, most });
+            let config = Config { poisson, ..config(None) };
+            let mut s = Schedule::new(config, None, Rng::for_component(2, "udp"));
+            let (mut at, mut gaps, mut bytes) = (s.begin(Time::ZERO).unwrap().0, Vec::new(), 0);
+            for _ in 0..n {
+                let size = s.size();
+                assert!(
+                    law == Distribution::Fixed && size == 1000 || (least..=most).contains(&size),
+                    "{size}"
+                );
+                bytes += u64::from(size);
+                let next = s.following().unwrap().0;
+                gaps.push((next - at) as f64);
+                at = next;
+            }
+            let rate = bytes as f64 * 8e12 / at as f64;
+            assert!((rate / 3e6 - 1.0).abs() < 0.01, "{law:?}: {rate}");
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance = gaps.iter().map(|g| (g / mean - 1.0).powi(2)).sum::<f64>() / gaps.len() as f64;
+            assert!((variance - 1.0).abs() < 0.03, "{law:?}: {variance}");
+            assert_eq!(config.largest(), if law == Distribution::Fixed { 1000 } else { most });
+        }
     }
 
     #[test]
