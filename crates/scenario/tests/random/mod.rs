@@ -17,7 +17,7 @@ pub const CONTROLS: [(&str, &[&str]); 3] = [
 ];
 
 /// What is sent; COUNT stands for the group's number of flows.
-pub const TRAFFIC: [(&str, &str); 13] = [
+pub const TRAFFIC: [(&str, &str); 14] = [
     ("bulk", ""),
     ("bulk", ""),
     ("bulk", ""),
