@@ -235,11 +235,11 @@ impl Policy for Classifier {
         }
         let foreseen = self.ahead.next();
         let decision = match seen {
-            Err(Opaque { why: Unread::Control(kind), link, size }) => {
-                self.control_frame(now, (*kind, *size), link, None)
+            Err(Opaque { why: Unread::Control(kind), link, .. }) => {
+                self.control_frame(now, *kind, seen, link, None)
             }
-            Ok(h @ Headers { control: Some(kind), link, size, .. }) => {
-                self.control_frame(now, (*kind, *size), link, Some(h))
+            Ok(h @ Headers { control: Some(kind), link, .. }) => {
+                self.control_frame(now, *kind, seen, link, Some(h))
             }
             Ok(headers) => self.packet(now, headers, foreseen),
             Err(Opaque { why: Unread::MacControl, .. }) => self.rules.as_ref().map(|_| Decision::Refuse),
@@ -282,12 +282,13 @@ impl Classifier {
     fn control_frame(
         &mut self,
         now: Time,
-        (kind, size): (Control, u32),
+        kind: Control,
+        seen: &Seen,
         link: &Link,
         headers: Option<&Headers>,
     ) -> Option<Decision> {
         let rules = self.rules.as_ref()?;
-        let charged = Bytes(u64::from((size + rules.overhead).max(rules.mpu)));
+        let charged = Bytes(u64::from(rules.charge.packet(seen)));
         if !self.senders.admit(now, (kind, charged), rules.owners.holder(link), link, &rules.allowed) {
             return Some(Decision::Police);
         }

@@ -15,7 +15,7 @@ use inprofile_live::datapath::{
     Datapath, Decision, FormerFlow, Parts, Policy, Rewrite, Sharing, Treatment, Witness,
 };
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
-use inprofile_live::packet::{Layer, Seen, Transport, checksum, parse};
+use inprofile_live::packet::{Charge, Layer, Seen, Transport, checksum, parse};
 
 /// Numbers that there are: one flow more takes the oldest's.
 const PLACES: u32 = 8;
@@ -102,8 +102,7 @@ fn datapath(marker: AnyMarker, aqm: AnyAqm) -> Datapath<Everything> {
             sharing: Sharing::default(),
             rng: Rng::for_component(1, "queue"),
             rate: Rate(10_000_000),
-            overhead: 0,
-            mpu: 0,
+            charge: Charge::default(),
             age_limit: None,
             buffers: 100,
         },

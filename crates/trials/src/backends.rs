@@ -16,7 +16,7 @@ use inprofile_live::datapath::marking::Marking;
 use inprofile_live::datapath::{Datapath, Decision, Parts, Policy, Rewrite, Sharing, Treatment, Witness};
 use inprofile_live::io::Io;
 use inprofile_live::io::replay::{Frame, Replay};
-use inprofile_live::packet::{Layer, Seen, checksum, parse};
+use inprofile_live::packet::{Charge, Layer, Seen, checksum, parse};
 use inprofile_sim::engine;
 use inprofile_sim::log::Code;
 use inprofile_sim::network::Network;
@@ -224,8 +224,7 @@ pub fn live(
             sharing: Sharing::default(),
             rng: Rng::for_component(seed, "queue bottleneck"),
             rate,
-            overhead: 0,
-            mpu: 0,
+            charge: Charge::default(),
             age_limit: None,
             buffers: 100_000,
         },

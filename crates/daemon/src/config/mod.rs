@@ -24,7 +24,7 @@ use inprofile_core::params::{Context, Value};
 use inprofile_core::registry::{AnyAqm, AnyMarker};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 use inprofile_live::code_points::{CodePoints, Dscp};
-use inprofile_live::packet::Control;
+use inprofile_live::packet::{Charge, Control};
 
 use frames::{Frames, Policing};
 use role::{Role, Unsold};
@@ -259,6 +259,12 @@ impl std::fmt::Display for Prefix {
 }
 
 impl Config {
+    /// What a packet counts for beside its own bytes.
+    #[must_use]
+    pub fn charge(&self) -> Charge {
+        Charge { overhead: self.overhead, mpu: self.mpu }
+    }
+
     /// Size of a full packet on the link.
     #[must_use]
     pub fn full_packet(&self) -> Bytes {

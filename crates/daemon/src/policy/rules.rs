@@ -4,7 +4,7 @@ use inprofile_core::packet::Colour;
 use inprofile_core::units::Rate;
 use inprofile_live::code_points::{CodePoints, Dscp};
 use inprofile_live::datapath::{Rewrite, Treatment};
-use inprofile_live::packet::Headers;
+use inprofile_live::packet::{Charge, Headers};
 use inprofile_live::prefetch::prefetch;
 
 use crate::config::frames::Frames;
@@ -38,8 +38,7 @@ pub struct Rules {
     pub(super) control: u16,
     pub(super) allowed: Allowed,
     /// What a packet counts for beside its own bytes, and at least.
-    pub(super) overhead: u32,
-    pub(super) mpu: u32,
+    pub(super) charge: Charge,
     /// The class of each DSCP that isn't a colour.
     class_of: [u8; 64],
     pub(super) assured: u8,
@@ -108,8 +107,7 @@ impl Rules {
                 // Outside one neighbour sends for all.
                 by_address: upstream,
             },
-            overhead: config.overhead,
-            mpu: config.mpu,
+            charge: config.charge(),
             owners,
             points: config.points,
             role: d.role,

@@ -227,8 +227,7 @@ pub(super) fn parts(
         scheduler: AnyScheduler::Priority(Priority),
         rng: Rng::for_component(seed, "queue"),
         rate: direction.map_or(inprofile_config::quantity::FASTEST, |d| d.rate),
-        overhead: config.overhead,
-        mpu: config.mpu,
+        charge: config.charge(),
         age_limit: direction.map(|_| config.frames.age_limit),
     };
     (parts, sees_reverse)

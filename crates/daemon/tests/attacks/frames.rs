@@ -63,11 +63,25 @@ impl Frame {
     }
 
     /// Made as long as a frame must be.
-    pub fn padded(mut self) -> Frame {
-        let padding = 60usize.saturating_sub(self.0.len());
+    pub fn padded(self) -> Frame {
+        self.padded_to(60)
+    }
+
+    pub fn padded_to(mut self, length: usize) -> Frame {
+        let padding = length.saturating_sub(self.0.len());
         self.0[8] += padding as u8;
         self.0.resize(self.0.len() + padding, 0);
         self
+    }
+
+    /// Bytes that Ethernet carries of it: preamble, gap and check sequence too, of 64 bytes at least.
+    pub fn on_ethernet(&self) -> u64 {
+        self.0.len().max(60) as u64 + 24
+    }
+
+    /// Bytes behind the Ethernet header, tags and labels too, without padding.
+    pub fn behind_ethernet(&self) -> u64 {
+        (self.0.len() - 14 - usize::from(self.0[8])) as u64
     }
 
     /// Where its IP header, if it has one, begins.

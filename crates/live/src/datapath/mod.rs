@@ -27,7 +27,7 @@ use inprofile_core::signal::{FORGET, Outbox, Signal};
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
 
-use crate::packet::{self, Census, Layer};
+use crate::packet::{self, Census, Charge, Layer};
 use buffers::{Buffers, Slot};
 use customer::CustomerCounts;
 use held::Held;
@@ -66,8 +66,7 @@ pub struct Datapath<P> {
     /// Decides what is done with a frame.
     pub policy: P,
     layer: Layer,
-    overhead: u32,
-    mpu: u32,
+    charge: Charge,
     age_limit: Option<Duration>,
     /// The caller's clock: no earlier than the events being processed.
     present: Time,
@@ -145,7 +144,7 @@ impl<P: Policy> Datapath<P> {
             Ok(h) => (Some((h.bits(), h.ecn)), h.packet(treatment.flow, treatment.colour, treatment.class)),
             Err(opaque) => (None, datagram(opaque.size, &treatment)),
         };
-        packet.size = (packet.size + self.overhead).max(self.mpu);
+        packet.size = self.charge.packet(&seen);
         if let Some(counts) = counts(&mut self.customers, treatment.customer) {
             counts.arrive(packet.size);
         }
@@ -183,6 +182,7 @@ impl<P: Policy> Datapath<P> {
             && seen.as_ref().map_or(true, |h| h.link.tags > 0 || h.link.labels > 0);
         let held = Held {
             packet,
+            on_link: self.charge.link(&seen),
             bits,
             rewrite,
             clear_link,
@@ -227,10 +227,11 @@ impl<P: Policy> Datapath<P> {
     /// directions. `treatment` says which flow it belongs to and which markers that flow's data passes.
     pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], treatment: &Treatment, witness: &mut W) {
         self.advance(now, witness);
-        if let Ok(headers) = packet::parse(self.layer, frame) {
+        let seen = packet::parse(self.layer, frame);
+        if let Ok(headers) = &seen {
             self.announce(now, treatment);
             let mut packet = headers.packet(treatment.flow, treatment.colour, treatment.class);
-            packet.size = (packet.size + self.overhead).max(self.mpu);
+            packet.size = self.charge.packet(&seen);
             self.queue.observe(now, self.member_of(treatment), &packet, Direction::Reverse);
             for marker in treatment.markers.into_iter().flatten() {
                 self.markers[usize::from(marker)].observe_reverse(now, &packet);
@@ -343,7 +344,7 @@ impl<P: Policy> Datapath<P> {
             self.held_until = self.queue.next_ready().filter(|ready| *ready > at);
             return false;
         };
-        self.shaper.start(at, Bytes(u64::from(held.packet.size)));
+        self.shaper.start(at, Bytes(u64::from(held.on_link)));
         let in_hand = in_hand.filter(|(slot, _)| *slot == held.slot);
         let left = in_hand.is_some();
         let frame = in_hand.map_or_else(|| self.buffers.get_mut(held.slot), |(_, frame)| frame);

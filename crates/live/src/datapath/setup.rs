@@ -17,7 +17,7 @@ use crate::datapath::policy::Policy;
 use crate::datapath::shaper::Shaper;
 use crate::datapath::state::Totals;
 use crate::datapath::{CUSTOMERS, Datapath, FIRST, SHARED};
-use crate::packet::{Census, Layer};
+use crate::packet::{Census, Charge, Layer};
 
 /// What a datapath is made of.
 #[derive(Debug)]
@@ -36,10 +36,8 @@ pub struct Parts {
     pub rng: Rng,
     /// The shaped rate; it must not be zero.
     pub rate: Rate,
-    /// Bytes that a packet takes on the link in addition to its IP packet: `tc`'s overhead.
-    pub overhead: u32,
-    /// The fewest bytes that a packet counts for, overhead included: `tc`'s mpu.
-    pub mpu: u32,
+    /// What a packet counts for beside its own bytes.
+    pub charge: Charge,
     /// A packet that should have left longer ago than this is dropped: a backlog sent at once would exceed the rate.
     pub age_limit: Option<Duration>,
     /// The most packets that can wait at a time, whatever the limits of the queues.
@@ -94,8 +92,7 @@ impl<P: Policy> Datapath<P> {
             policy,
             ticks: BinaryHeap::new(),
             layer: parts.layer,
-            overhead: parts.overhead,
-            mpu: parts.mpu,
+            charge: parts.charge,
             age_limit: parts.age_limit,
             present: Time::ZERO,
             markers: parts.markers,
@@ -125,8 +122,7 @@ impl<P: Policy> Datapath<P> {
         let mut new = Datapath {
             policy,
             layer: parts.layer,
-            overhead: parts.overhead,
-            mpu: parts.mpu,
+            charge: parts.charge,
             age_limit: parts.age_limit,
             markers: parts.markers,
             reserved: parts.sharing.reserved,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::code_points::{CodePoints, Dscp};
 use crate::flow::{FiveTuple, Flows, Numbered};
-use crate::packet::{Seen, checksum};
+use crate::packet::{Charge, Seen, checksum};
 use inprofile_core::packet::Colour;
 use inprofile_core::params::Context;
 use inprofile_core::queue::hierarchy::MemberSetup;
@@ -90,8 +90,7 @@ fn with_classes(classes: Vec<Setup>, markers: Vec<Marking>, buffers: usize) -> D
         sharing: Sharing::default(),
         rng: Rng::for_component(1, "queue"),
         rate: Rate(8_000_000),
-        overhead: 0,
-        mpu: 0,
+        charge: Charge::default(),
         age_limit: None,
         buffers,
     };
@@ -237,8 +236,7 @@ fn full_queues_leave_the_others_their_buffers() {
             sharing,
             rng: Rng::for_component(1, "queue"),
             rate: Rate(8_000_000),
-            overhead: 0,
-            mpu: 0,
+            charge: Charge::default(),
             age_limit: None,
             buffers: 200,
         };
@@ -362,8 +360,7 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
             sharing: Sharing::default(),
             rng: Rng::for_component(2, "queue"),
             rate: Rate(4_000_000),
-            overhead: 0,
-            mpu: 0,
+            charge: Charge::default(),
             age_limit: None,
             buffers: 30,
         };
@@ -402,8 +399,7 @@ fn classes_leave_their_packets_to_heirs() {
         sharing: Sharing::default(),
         rng: Rng::for_component(2, "queue"),
         rate: Rate(8_000_000),
-        overhead: 0,
-        mpu: 0,
+        charge: Charge::default(),
         age_limit: None,
         buffers: 30,
     };

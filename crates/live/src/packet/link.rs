@@ -42,8 +42,9 @@ mod ppp {
 pub const ETHERNET_HEADER: usize = 14;
 /// Shorter frames are padded to 60 bytes, tags and the check sequence beside that (IEEE 802.3 §3.2.8).
 pub const SHORTEST_PAYLOAD: usize = 46;
-/// What customers' packets usually have between: two tags and a PPPoE header. Longer headers are charged.
-pub(super) const USUAL_BEFORE_IP: usize = 2 * ether::TAG + 8;
+/// What customers' packets usually have between: two tags, and a PPPoE session's header with the number of PPP's protocol.
+const USUAL_TAGS: u8 = 2;
+const SESSION: u32 = 8;
 /// The most VLAN tags that are looked behind.
 pub const MOST_TAGS: u8 = 4;
 /// The most MPLS labels that are looked behind.
@@ -74,6 +75,23 @@ pub struct Link {
 }
 
 impl Link {
+    /// Bytes between the Ethernet header and the IP header.
+    pub(super) fn bytes(&self) -> u32 {
+        self.at.saturating_sub(ETHERNET_HEADER) as u32
+    }
+
+    /// Of these, those of VLAN tags.
+    pub(super) fn tag_bytes(&self) -> u32 {
+        u32::from(self.tags) * ether::TAG as u32
+    }
+
+    /// Bytes beyond two tags and a session: third and fourth tags, and labels.
+    pub(super) fn unusual(&self) -> u32 {
+        let session = if self.session.is_some() { SESSION } else { 0 };
+        let usual = u32::from(self.tags.min(USUAL_TAGS)) * ether::TAG as u32 + session;
+        self.bytes().saturating_sub(usual)
+    }
+
     /// Whether a frame is so short that what is behind its packet is padding.
     pub(super) fn may_be_padded(&self, frame: &[u8]) -> bool {
         frame.len() <= ETHERNET_HEADER + SHORTEST_PAYLOAD + ether::TAG * usize::from(self.tags)

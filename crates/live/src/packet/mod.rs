@@ -3,11 +3,13 @@
 //! What is not IP, or is broken, is not an error: it is [opaque](Opaque), and [counted](Census). No length field is
 //! believed about how much there is: a packet is as long as what was received of it.
 
+mod charge;
 pub mod checksum;
 mod link;
 mod read;
 mod write;
 
+pub use charge::Charge;
 pub use link::{ETHERNET_HEADER, Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS, SHORTEST_PAYLOAD};
 pub use read::parse;
 pub use write::{Bits, clear_link_classes, congestion_experienced, set_dscp};
@@ -75,7 +77,7 @@ pub struct Headers {
     /// What comes before the IP header.
     pub link: Link,
     /// Bytes received behind the link layer, whatever the length field says; the padding of a short frame isn't among
-    /// them, but what there is of tags and labels beyond what is usual is: they take room on the link.
+    /// them. What it [counts for](Charge) may be more.
     pub size: u32,
     /// A length field says something else than that.
     pub length_disagrees: bool,

@@ -2,7 +2,6 @@
 
 use inprofile_core::packet::Ecn;
 
-use super::link::USUAL_BEFORE_IP;
 use super::{
     Control, ETHERNET_HEADER, Family, Headers, Layer, Link, Opaque, SHORTEST_IP, SHORTEST_PAYLOAD, Seen,
     Transport, Unread, checksum,
@@ -57,7 +56,6 @@ fn ip(layer: Layer, frame: &[u8], link: Link, version: u8) -> Result<Headers, Un
         return Err(Unread::NotIp);
     }
     headers.length_disagrees |= link.disagrees;
-    headers.size += link.at.saturating_sub(ETHERNET_HEADER + USUAL_BEFORE_IP) as u32;
     headers.link = link;
     Ok(headers)
 }

@@ -9,6 +9,8 @@ use crate::frames::{Frame, Ip, Wrap, control_frames, other};
 pub const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 /// How deep buckets are, in bytes, and how long a packet may be.
 pub const DEPTH: u64 = 9_000;
+/// What a frame of this depth may have before and behind it on the wire.
+pub const LONGEST_LINK: u64 = 14 + 4 * 6 + 8 + 4 * 9 + 24;
 /// A reload may have made the bucket this much deeper.
 pub const DEEPER: u64 = 100;
 /// Rate of control frames: of each kind, and of all kinds together of those whom no circuit tells.
@@ -54,7 +56,7 @@ impl Genes<'_> {
     }
 }
 
-pub fn file(who: Who, contract: u64, meter: usize, depth: u64, name: &str) -> String {
+pub fn file(who: Who, contract: u64, meter: usize, ethernet: bool, depth: u64, name: &str) -> String {
     let settings = METERS[meter].0.replace("{d}", &depth.to_string());
     let settings = settings.replace("{2}", &(contract * 2).to_string()).replace("{1}", &contract.to_string());
     let action = if who == Who::Policed { ", action = \"drop\"" } else { "" };
@@ -81,9 +83,15 @@ pub fn file(who: Who, contract: u64, meter: usize, depth: u64, name: &str) -> St
         "services = [{{ class = \"voice\", rate = \"{} bit/s\", burst = \"{DEPTH} B\" }}]\n",
         contract / 4
     );
+    // As the wire counts, or as packets do.
+    let counted = if ethernet {
+        "packet = \"8962 B\"\noverhead = \"38 B\"\nmpu = \"84 B\""
+    } else {
+        "packet = \"9000 B\""
+    };
     let customers = customer(name, his, &ef) + &bobs.map_or_else(String::new, |b| customer("bob", b, ""));
     format!(
-        "inside = \"a\"\noutside = \"b\"\npacket = \"9000 B\"\nflows = 64\nframes.control = {{ rate = \"{CONTROL} bit/s\", burst = \"{DEPTH} B\" }}\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"1000 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\naqm = \"drop_tail\"\nlimit = \"100 packets\"\nrate = \"{contract} bit/s\"\n{customers}",
+        "inside = \"a\"\noutside = \"b\"\n{counted}\nflows = 64\nframes.control = {{ rate = \"{CONTROL} bit/s\", burst = \"{DEPTH} B\" }}\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"1000 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\naqm = \"drop_tail\"\nlimit = \"100 packets\"\nrate = \"{contract} bit/s\"\n{customers}",
         contract * 3
     )
 }
@@ -163,6 +171,9 @@ pub fn make(genes: &mut Genes<'_>, who: Who, n: u64, rng: &mut Rng) -> (Frame, S
         _ => vec![],
     };
     ip.wraps = [outer.clone(), inner].concat();
+    if bytes == 64 && !ip.v6 && ip.options == 0 {
+        ip.bytes = 20 + (n % 45) as usize;
+    }
     let tags = ip.wraps.iter().filter(|w| matches!(w, Wrap::Tag(..))).count();
     let labels = ip.wraps.iter().map(|w| if let Wrap::Mpls(n, _) = w { *n } else { 0 }).sum::<u8>();
     let plain = tags <= 4 && (labels == 0 || labels <= 8 && ip.says.is_none());
