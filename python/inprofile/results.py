@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._input import visible
 from ._version import __version__
+from .own.sources import Source
 from .quantity import in_seconds
 from .storage import TABLES, FolderInUse, ResultError, read_folder, write_folder
 from .summary import Rows, Summary
@@ -47,6 +48,8 @@ class Provenance:
     Two texts of one experiment have equal provenance."""
     overrides: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """What `--set` changed in it."""
+    sources: tuple[Source, ...] = field(default=(), compare=False, repr=False)
+    """The code of its mechanisms in Python."""
 
     @property
     def digest(self) -> str:
@@ -69,6 +72,8 @@ class Provenance:
         if self.text is not None:
             stored["text"] = self.text
             stored["set"] = [list(pair) for pair in self.overrides]
+        if self.sources:
+            stored["sources"] = [source.to_json() for source in self.sources]
         return stored
 
     @classmethod
@@ -84,10 +89,11 @@ class Provenance:
                 tuple(stored["live"]) if "live" in stored else None,
                 stored.get("text"),
                 tuple((str(key), str(value)) for key, value in stored.get("set", ())),
+                tuple(Source.from_json(source) for source in stored.get("sources", ())),
             )
         except KeyError as missing:
             raise ResultError(f"the provenance lacks {missing}") from None
-        except (TypeError, ValueError):
+        except (AttributeError, TypeError, ValueError):
             raise ResultError(
                 "the provenance is of another kind than is written: it was changed by hand"
             ) from None

@@ -14,6 +14,7 @@ from . import _internal
 from ._engine import engine_digest
 from ._input import read_file, seeds_in_order
 from .own.registry import digests, engine_classes
+from .own.sources import absent, sources_of
 from .problem import Problem
 
 if TYPE_CHECKING:
@@ -168,18 +169,22 @@ class Scenario:
             seeds,
             text=self._text,
             overrides=self._overrides,
+            sources=sources_of(self._inner.own),
         )
 
     @classmethod
     def again(cls, provenance: Provenance) -> Scenario:
         """The experiment that a result is of, to run it again or to vary it.
 
-        Raises ResultError where the result is older than its text, or this version reads the text otherwise.
+        Raises ResultError where the result is older than its text, this version reads the text otherwise, or
+        a mechanism in Python is not registered with the code that ran.
         """
         from .storage import ResultError
 
         if provenance.text is None:
             raise ResultError("the result does not hold its experiment's text: run the experiment again")
+        if lacking := absent(provenance.sources):
+            raise ResultError(lacking)
         made = cls(provenance.text, "experiment", provenance.overrides)
         if made.canonical != provenance.experiment:
             raise ResultError("this version reads the experiment otherwise than the one that ran it")

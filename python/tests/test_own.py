@@ -342,3 +342,44 @@ def test_a_sweep_over_a_mechanism_knows_its_code(tmp_path: Path) -> None:
     found = inprofile.sweep(base, {"flows.tcp.marker": settings}, tmp_path / "s", seeds=2)
     assert registry.digests(["nth_out"])["nth_out"] in (tmp_path / "s" / "sweep.json").read_text()
     assert len(found) == 2
+
+
+def test_results_hold_the_code_of_a_mechanism_and_say_what_another_machine_lacks(tmp_path: Path) -> None:
+    own.load_classes(EXAMPLES)
+    digest = registry.digests(["nth_out"])["nth_out"]
+    base = inprofile.parse(FILE).with_(duration="2 s", seeds=1)
+    base = base.set("flows.tcp.marker", {"kind": "nth_out", "n": 20})
+    base.run().write(tmp_path / "r")
+    inprofile.sweep(base, {"flows.tcp.marker.n": [2]}, tmp_path / "s", seeds=1)
+    kept, swept = inprofile.read(tmp_path / "r"), inprofile.read_sweep(tmp_path / "s")
+    assert kept.provenance.sources == swept.sources
+    assert [(s.file, dict(s.mechanisms)) for s in swept.sources] == [(EXAMPLES.name, {"nth_out": digest})]
+    assert swept.scenario(0).own == ["nth_out"]
+
+    registry._REGISTERED.clear()
+    for again in (lambda: inprofile.Scenario.again(kept.provenance), lambda: swept.scenario(0)):
+        with pytest.raises(inprofile.ResultError) as lacking:
+            again()
+        said = str(lacking.value)
+        assert f"nth_out, a mechanism in Python, is not registered here: it was in {EXAMPLES.name}" in said
+        assert f"SHA-256 {digest}\n  the result holds its text" in said
+
+    (file,) = own.write_sources(swept.sources, tmp_path / "code")
+    assert file.read_bytes() == EXAMPLES.read_bytes()
+    with pytest.raises(FileExistsError):
+        own.write_sources(swept.sources, tmp_path / "code")
+    own.load_classes(file)
+    assert swept.scenario(0).run().metrics.num_rows > 0
+    assert inprofile.Scenario.again(kept.provenance).canonical == kept.provenance.experiment
+
+    file.write_text(file.read_text() + "# another\n")
+    own.load_classes(file)
+    with pytest.raises(inprofile.ResultError, match="nth_out, a mechanism in Python, is other code here"):
+        swept.scenario(0)
+
+
+def test_a_results_name_of_a_file_leads_nowhere_else(tmp_path: Path) -> None:
+    own.write_sources([own.Source("../../up.py", "x = 1\n", {"up": ""})], tmp_path / "a" / "b")
+    assert [p.name for p in (tmp_path / "a" / "b").iterdir()] == ["up.py"]
+    own.write_sources([own.Source("..", "x = 1\n", {"up": ""})], tmp_path / "c")
+    assert [p.name for p in (tmp_path / "c").iterdir()] == ["session.py"]

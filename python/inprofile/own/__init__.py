@@ -19,6 +19,7 @@ of such classes: `--mechanism FILE`. They run in simulations; what is to run on 
 from .._internal import MechanismError
 from .classes import Aqm, Bytes, Duration, Marker, Rate, parameter
 from .registry import Cost, cost, load_classes, register, registered
+from .sources import Source, write_sources
 
 __all__ = [
     "Aqm",
@@ -29,11 +30,13 @@ __all__ = [
     "MechanismError",
     "NotDeterministic",
     "Rate",
+    "Source",
     "cost",
     "load_classes",
     "parameter",
     "register",
     "registered",
+    "write_sources",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import re
 import sys
 import types
@@ -13,7 +14,7 @@ from typing import Any
 
 from .classes import Aqm, Marker, Mechanism
 
-__all__ = ["digest"]
+__all__ = ["digest", "source"]
 
 
 def digest(cls: type) -> str:
@@ -24,6 +25,18 @@ def digest(cls: type) -> str:
         return hashlib.sha256(Path(file).read_bytes() + cls.__qualname__.encode()).hexdigest()
     reached = sorted(_reached(cls, set()))
     return hashlib.sha256("\n".join(reached).encode()).hexdigest()
+
+
+def source(cls: type) -> tuple[str, str | None]:
+    """The name and text of the file of the class; without a name the class's own text, or None."""
+    module = sys.modules.get(cls.__module__)
+    file = getattr(module, "__file__", None)
+    if file is not None and Path(file).is_file():
+        return Path(file).name, Path(file).read_text("utf-8", errors="replace")
+    try:
+        return "", inspect.getsource(cls)
+    except (OSError, TypeError):
+        return "", None
 
 
 def _reached(of: Any, seen: set[int]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from .. import _internal
 from .classes import Aqm, Bytes, Declared, Duration, Marker, Mechanism, Rate
-from .code import digest
+from .code import digest, source
 
 __all__ = [
     "Cost",
@@ -29,6 +29,7 @@ __all__ = [
     "register",
     "registered",
     "spent",
+    "written",
 ]
 
 #: How a parameter is read, by its type.
@@ -61,6 +62,7 @@ class _Registered:
     cls: type[Mechanism]
     inner: _internal.Own
     digest: str
+    written: tuple[str, str | None]
     spent: list[float] = field(default_factory=lambda: [0.0])
 
 
@@ -106,7 +108,7 @@ def register(cls: type[Mechanism]) -> str:
     )
     kind = "marker" if issubclass(cls, Marker) else "aqm"
     inner = _internal.Own(name, kind, summary, cls.source, fields, hooks, cls.oracle, make)
-    _REGISTERED[name] = _Registered(cls, inner, digest(cls))
+    _REGISTERED[name] = _Registered(cls, inner, digest(cls), source(cls))
     return name
 
 
@@ -179,6 +181,11 @@ def engine_classes() -> list[_internal.Own]:
 def digests(names: list[str]) -> dict[str, str]:
     """SHA-256 of the code of these classes: part of what an experiment is."""
     return {name: _REGISTERED[name].digest for name in sorted(names)}
+
+
+def written(name: str) -> tuple[str, str | None]:
+    """The name of a class's file and its text when it was registered; see `code.source`."""
+    return _REGISTERED[name].written
 
 
 def files(names: list[str]) -> list[tuple[str, str]]:

@@ -12,11 +12,13 @@ from .._engine import engine_digest
 from .._input import seeds_in_order
 from .._version import __version__
 from ..own.registry import digests, registered
+from ..own.sources import Source, absent, sources_of
 from ..scenario import Scenario, ScenarioError, Seeds
+from ..storage import ResultError
 from .axes import Axis, Design, SweepError, settings_of
 from .stopping import FIRST_LOOK, Until
 
-__all__ = ["HEAD", "MOST_RUNS", "SAYS", "Plan", "make"]
+__all__ = ["HEAD", "MOST_RUNS", "SAYS", "Plan", "make", "scenario_of"]
 
 HEAD = "sweep.json"
 FORMAT = 1
@@ -95,6 +97,7 @@ class Plan:
             "title": self.base.title,
             "experiment": self.base.canonical,
             **self._own(),
+            **self._sources(),
             "text": self.base._text,
             "set": [list(pair) for pair in self.base._overrides],
             "axes": [str(axis) for axis in self.axes],
@@ -107,9 +110,33 @@ class Plan:
 
     def _own(self) -> dict[str, dict[str, str]]:
         """The code of mechanisms in Python that an axis names: the experiment tells only of its own."""
-        values = [value for setting in self.settings for value in setting]
-        names = [name for name in registered() if any(_named(value, name) for value in values)]
+        names = self._of_axes()
         return {"own": digests(names)} if names else {}
+
+    def _of_axes(self) -> list[str]:
+        values = [value for setting in self.settings for value in setting]
+        return [name for name in registered() if any(_named(value, name) for value in values)]
+
+    def _sources(self) -> dict[str, list[dict[str, Any]]]:
+        """The text of that code, and of the experiment's, to run a setting elsewhere."""
+        found = sources_of({*self.base.own, *self._of_axes()})
+        return {"sources": [source.to_json() for source in found]} if found else {}
+
+
+def scenario_of(head: Mapping[str, Any], setting: int) -> Scenario:
+    """The experiment of a setting of the sweep that has this head.
+
+    Raises ResultError where this version reads it otherwise, or a mechanism in Python is not registered.
+    """
+    try:
+        if lacking := absent([Source.from_json(source) for source in head.get("sources", ())]):
+            raise ResultError(lacking)
+        pairs = zip(head["keys"], head["settings"][setting], strict=True)
+        return Scenario(head["text"], "experiment", (*map(tuple, head["set"]), *pairs))
+    except ScenarioError as error:
+        raise ResultError(f"this version reads the experiment otherwise: {error}") from None
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ResultError(f"{HEAD} is of another kind than is written: {error}") from None
 
 
 def _named(value: object, name: str) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._input import read_file, visible
 from ..contracts import figure_over_runs
+from ..own.sources import Source
 from ..quantity import pm
 from ..scenario import Scenario
 from ..stats import Estimate
@@ -19,7 +20,7 @@ from ..summary import text_table
 from .axes import SweepError, column_of
 from .dataset import TABLES, part_files
 from .ledger import LEDGER
-from .plan import HEAD
+from .plan import HEAD, scenario_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,9 +136,16 @@ class Sweep(Sequence[Setting]):
             raise ResultError(f"{self.folder / name} cannot be read: {error}") from None
 
     def scenario(self, setting: int) -> Scenario:
-        """The experiment of a setting, to run it once more or to look closer."""
-        pairs = zip(self.keys, self._values[setting], strict=True)
-        return Scenario(self.head["text"], "experiment", (*map(tuple, self.head["set"]), *pairs))
+        """The experiment of a setting, to run it once more or to look closer.
+
+        Raises ResultError where a mechanism in Python is not registered with the code that ran.
+        """
+        return scenario_of(self.head, setting)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The code of its mechanisms in Python: `inprofile.own.write_sources` writes it out."""
+        return tuple(Source.from_json(source) for source in self.head.get("sources", ()))
 
     def axis(self, key: str) -> tuple[list[float] | list[str], str]:
         """Every setting's value of a key: numbers in the base unit, with the unit, or texts."""

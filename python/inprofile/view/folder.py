@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from .._input import read_file
 from .._version import __version__
 from ..results import Provenance, Result
-from ..scenario import Scenario, ScenarioError
+from ..scenario import Scenario
 from ..storage import LARGEST_MANIFEST, MANIFEST, TABLES, ResultError, read_folder, read_manifest
 from ..sweeps.kept import HEAD as UNFINISHED
 from ..sweeps.ledger import LEDGER
 from ..sweeps.plan import HEAD as SWEEP
+from ..sweeps.plan import scenario_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,11 +133,7 @@ class Folder:
             head = sweep_head(entry.place)
             if setting is None or not 0 <= setting < len(head["settings"]):
                 raise Unknown(f"{id_} has no setting {setting}")
-            pairs = zip(head["keys"], head["settings"][setting], strict=True)
-            try:
-                return Scenario(head["text"], "experiment", (*map(tuple, head["set"]), *pairs))
-            except ScenarioError as error:
-                raise ResultError(f"this version reads the experiment otherwise: {error}") from None
+            return scenario_of(head, setting)
         if entry.kind != "run":
             raise Unknown(f"{id_} has no experiment: {entry.problem}")
         return Scenario.again(Provenance.from_json(read_manifest(entry.place)))
