@@ -12,9 +12,9 @@ from datetime import date
 from pathlib import Path
 
 from inprofile import papers
-from inprofile.atlas.store import NAME
-from inprofile.compare.advice import COMMITTED
 from inprofile.papers import today, verdicts
+from inprofile.studies.atlas.store import NAME
+from inprofile.studies.compare.advice import COMMITTED
 
 
 def renew(reports: Path) -> list[str]:

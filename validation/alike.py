@@ -15,7 +15,7 @@ from replayed import Arrivals
 from scipy.stats import chi2
 from uml import Seen
 
-from inprofile.distribution import same_distribution
+from inprofile.studies.validate.distribution import same_distribution
 
 SEEDS = 100
 """Runs of ours."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inprofile import Result, load
-from inprofile.distribution import ALPHA, Distribution, same_distribution
-from inprofile.stats import holm, mean
+from inprofile.metrics.stats import holm, mean
+from inprofile.studies.validate.distribution import ALPHA, Distribution, same_distribution
 
 FOLDER = Path(__file__).parent / "distribution"
 

@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 from inprofile import Scenario, load
-from inprofile.scenario import toml
+from inprofile.experiment.scenario import toml
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "validation" / "ns2"

@@ -27,7 +27,7 @@ from typing import Any
 from kernel_rows import Row, measured, page, read, resent_line, share_line, stored, yardstick
 
 from inprofile import Scenario, load
-from inprofile.live import hindrance
+from inprofile.run.live import hindrance
 
 ROOT = Path(__file__).parent.parent
 PAPERS = ROOT / "python" / "inprofile" / "papers"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from inprofile import Scenario, _internal
-from inprofile.validate import OURS, compare
+from inprofile.studies.validate import OURS, compare
 
 PROFILES = ("exact_ns2_random", "exact")
 MICROSECOND = 1.5e-6

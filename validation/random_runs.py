@@ -28,8 +28,17 @@ from typing import Any
 from drawn import QUEUES, Drawn, draw
 
 from inprofile import Scenario, parse
-from inprofile._runner import threads
-from inprofile.validate import OURS, THEIRS, NotInNs2, Ns2Failed, Ns2Late, Ns2Missing, compare, validate
+from inprofile.run.pool import threads
+from inprofile.studies.validate import (
+    OURS,
+    THEIRS,
+    NotInNs2,
+    Ns2Failed,
+    Ns2Late,
+    Ns2Missing,
+    compare,
+    validate,
+)
 
 ROOT = Path(__file__).parent.parent
 DIVERGED = ROOT / "target" / "diverged"

@@ -21,9 +21,9 @@ import random_runs
 from explained import EXPLAINED, Reason, accounted, paper_d
 
 from inprofile import load
-from inprofile._runner import threads
-from inprofile.distribution import Distribution, validate_distribution
-from inprofile.validate import Divergence, Ns2Failed, Ns2Missing, Validation, validate
+from inprofile.run.pool import threads
+from inprofile.studies.validate import Divergence, Ns2Failed, Ns2Missing, Validation, validate
+from inprofile.studies.validate.distribution import Distribution, validate_distribution
 
 ROOT = Path(__file__).parent.parent
 SEED = 1

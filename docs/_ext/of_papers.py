@@ -12,12 +12,12 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from from_code import html, table
 
-from inprofile.atlas.store import committed
-from inprofile.judge import Verdict
 from inprofile.papers import Paper, load, today, verdicts
+from inprofile.papers.judge import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
-from inprofile.report.atlas import atlas_context
-from inprofile.report.today import today_context
+from inprofile.studies.atlas.store import committed
+from inprofile.studies.reproduce.report.atlas import atlas_context
+from inprofile.studies.reproduce.report.today import today_context
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 import inprofile
-from inprofile.plot import IN, OUT, PALETTE
+from inprofile.charts.plot import IN, OUT, PALETTE
 
 RED = {"aqm": "red", "limit": "60 packets", "min_th": "10 packets", "max_th": "30 packets", "max_p": 0.1}
 QUEUES: dict[str, dict[str, Any]] = {

@@ -10,15 +10,15 @@
 and `read_sweep` takes back what it wrote.
 """
 
-from . import _engine  # noqa: F401 (first, as it settles what _internal is)
+from . import own  # noqa: F401 (first, as it settles what _internal is)
 from ._input import SeedsError, UnfitFile
-from ._version import __version__
-from .mechanisms import Mechanism, Parameter, mechanisms, schema
+from .experiment.mechanisms import Mechanism, Parameter, mechanisms, schema
+from .experiment.scenario import Check, Problem, Scenario, ScenarioError, load, parse
+from .experiment.starter import STARTER
 from .own import Aqm, Marker, MechanismError, NotDeterministic, parameter, register
-from .results import FolderInUse, Result, ResultError, read
-from .scenario import Check, Problem, Scenario, ScenarioError, load, parse
-from .starter import STARTER
-from .sweeps import Range, Sweep, SweepError, read_sweep, sweep
+from .own.engine import __version__
+from .run.results import FolderInUse, Result, ResultError, read
+from .studies.sweep import Range, Sweep, SweepError, read_sweep, sweep
 
 __all__ = [
     "STARTER",

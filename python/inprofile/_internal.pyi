@@ -55,7 +55,7 @@ class Results:
     """What one experiment's runs left, one or more seeds in one table each."""
 
     def table(self, name: str) -> Table:
-        """The table of this name, made now: see `inprofile.storage.TABLES`. KeyError for another."""
+        """The table of this name, made now: see `inprofile.run.storage.TABLES`. KeyError for another."""
     def take(self, names: list[str]) -> list[Table]:
         """The tables of these names; what they are made of is given up. RuntimeError if it was before."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from inprofile.results import Provenance, Result
+from inprofile.run.results import Provenance, Result
 
 EMPTY: dict[str, list[tuple[str, pa.DataType]]] = {
     "markers": [("seed", pa.uint64()), ("place", pa.string()), ("kind", pa.string())],

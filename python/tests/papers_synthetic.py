@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from inprofile import papers
-from inprofile.judge import judge
-from inprofile.measures import Measures, Trace
+from inprofile.metrics.measures import Measures, Trace
 from inprofile.papers import Cell, Job, Paper
-from inprofile.papers.plain import jobs, values_of, variants_of
-from inprofile.reproduced import Report
+from inprofile.papers.defaults import jobs, values_of, variants_of
+from inprofile.papers.judge import judge
+from inprofile.papers.report import Report
 
 SEEDS = (1, 2, 3, 4, 5, 6)
 

@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inprofile import atlas, papers
-from inprofile.atlas.answers import answer
-from inprofile.atlas.applies import applying
-from inprofile.atlas.design import Planned, design
-from inprofile.atlas.store import atlas_json, committed, stale, write
-from inprofile.atlas.visit import Visited
+from inprofile import papers
 from inprofile.cli import main
-from inprofile.judge import Verdict
-from inprofile.measures import Measures, Trace
-from inprofile.papers.again import Answer
+from inprofile.metrics.measures import Measures, Trace
 from inprofile.papers.factors import Factor, factors_of
-from inprofile.report.atlas import atlas_context
+from inprofile.papers.judge import Verdict
+from inprofile.papers.rerun import Answer
+from inprofile.studies import atlas
+from inprofile.studies.atlas.answers import answer
+from inprofile.studies.atlas.applies import applying
+from inprofile.studies.atlas.design import Planned, design
+from inprofile.studies.atlas.store import atlas_json, committed, stale, write
+from inprofile.studies.atlas.visit import Visited
+from inprofile.studies.reproduce.report.atlas import atlas_context
 from test_factors import BOX, READING
 
 FACTORS = factors_of({"readings": [READING], "inputs": [BOX]})
@@ -171,7 +172,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> atlas.Plan:
 
 def test_interrupted_it_goes_on_where_it_was(small: atlas.Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was measured is not run again, and the outcome is that of an uninterrupted run."""
-    monkeypatch.setattr(sys.modules["inprofile.atlas.visit"], "TOGETHER", 8)
+    monkeypatch.setattr(sys.modules["inprofile.studies.atlas.visit"], "TOGETHER", 8)
     whole = atlas_json(atlas.make(small, cache=None))
 
     def interrupt(done: int, total: int, what: str) -> None:
@@ -189,7 +190,7 @@ def test_interrupted_it_goes_on_where_it_was(small: atlas.Plan, monkeypatch: pyt
     def never(*_: object, **__: object) -> None:
         raise AssertionError("what is in the cache was run again")
 
-    monkeypatch.setattr("inprofile._runner.run_many", never)
+    monkeypatch.setattr("inprofile.run.pool.run_many", never)
     assert atlas_json(atlas.make(small)) == whole
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from inprofile.scenario import parse
+from inprofile.experiment.scenario import parse
 
 #: Base round trip and the discipline's target, in seconds; the coupling factor (RFC 9332 §2.1).
 _BASE, _TARGET, _K = 0.080, 0.015, 2.0

@@ -12,16 +12,16 @@ from typer.testing import CliRunner
 
 from inprofile import parse
 from inprofile.cli import app
-from inprofile.compare import schemes as entries
-from inprofile.compare.advice import Advice, advice
-from inprofile.compare.comparison import Comparison
-from inprofile.compare.frontier import MATCHED, Frontier, common_delays
-from inprofile.compare.measure import measure
-from inprofile.compare.run import outcome, plan
-from inprofile.compare.schemes import Place, about, choose, lengths
-from inprofile.compare.winners import rank
-from inprofile.measures import Measures
-from inprofile.senders import senders
+from inprofile.experiment.senders import senders
+from inprofile.metrics.measures import Measures
+from inprofile.studies.compare import schemes as entries
+from inprofile.studies.compare.advice import Advice, advice
+from inprofile.studies.compare.comparison import Comparison
+from inprofile.studies.compare.frontier import MATCHED, Frontier, common_delays
+from inprofile.studies.compare.measure import measure
+from inprofile.studies.compare.run import outcome, plan
+from inprofile.studies.compare.schemes import Place, about, choose, lengths
+from inprofile.studies.compare.winners import rank
 
 OWN = """
 title = "Two groups"
@@ -361,7 +361,7 @@ def test_interrupted_it_says_how_to_go_on(folder: Path, monkeypatch: pytest.Monk
         options["progress"](5)  # type: ignore[operator]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("inprofile.compare.run.measure_all", stopped)
+    monkeypatch.setattr("inprofile.studies.compare.run.measure_all", stopped)
     answer = CliRunner().invoke(app, ["compare", "own.toml", "--schemes", "red,rio"])
     assert answer.exit_code == 130
     assert "Interrupted after 5 of 24 runs" in answer.stderr
@@ -378,7 +378,7 @@ def test_interrupted_at_its_page_it_keeps_the_earlier_one_whole(
     def stopped(_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("inprofile.compare.page.render", stopped)
+    monkeypatch.setattr("inprofile.studies.compare.page.render", stopped)
     assert CliRunner().invoke(app, [*command[:-1], "red,ard"]).exit_code == 130
     assert {p: p.read_bytes() for p in (folder / "reports").rglob("*") if p.is_file()} == before
 

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import inprofile
 from inprofile.cli import app
-from inprofile.contracts import BY_RUN, Contracts, figure_over_runs, shares_of_runs
-from inprofile.explain import explain
-from inprofile.response import cubic, law_of, mathis
-from inprofile.sweeps.contracts import RunsOf
+from inprofile.metrics.contracts import BY_RUN, Contracts, figure_over_runs, shares_of_runs
+from inprofile.metrics.response import cubic, law_of, mathis
+from inprofile.studies.explain import explain
+from inprofile.studies.sweep.contracts import RunsOf
 from made import flow, result
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from inprofile import Result, load
-from inprofile.delays import Delays
+from inprofile.metrics.delays import Delays
 
 EXPERIMENT = """
 title    = "Expedited beside assured forwarding"

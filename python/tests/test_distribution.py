@@ -12,8 +12,8 @@ import pytest
 
 from inprofile import load
 from inprofile.cli import main
-from inprofile.distribution import counted, equivalent, figures, validate_distribution
-from inprofile.validate import NotInNs2, Ns2Failed
+from inprofile.studies.validate import NotInNs2, Ns2Failed
+from inprofile.studies.validate.distribution import counted, equivalent, figures, validate_distribution
 from stand_in import put_ns
 
 EXACT = """
@@ -183,7 +183,7 @@ def test_one_run_that_fails_ends_the_others(
     failed = tmp_path / "failed"
     body = f"mkdir {tmp_path}/first 2>/dev/null && exec sleep 60; touch {failed}; exit 3"
     put_ns(tmp_path, monkeypatch, body)
-    monkeypatch.setattr("inprofile.distribution.threads", lambda _: 2)
+    monkeypatch.setattr("inprofile.studies.validate.distribution.threads", lambda _: 2)
     began = time.monotonic()
     with pytest.raises(Ns2Failed, match="exit code 3"):
         validate_distribution(load(exact), 2, timeout=60)

@@ -8,13 +8,13 @@ import pytest
 from markupsafe import escape
 
 import inprofile
-from inprofile.compare.measure import MEASURES
-from inprofile.contracts import BY_RUN
-from inprofile.glossary import entries, lookup
-from inprofile.judge import Verdict
-from inprofile.report.overview import write_overview
-from inprofile.storage import TABLES
-from inprofile.suite.measure import TITLES
+from inprofile.metrics.contracts import BY_RUN
+from inprofile.metrics.glossary import entries, lookup
+from inprofile.papers.judge import Verdict
+from inprofile.run.storage import TABLES
+from inprofile.studies.compare.measure import MEASURES
+from inprofile.studies.reproduce.report.overview import write_overview
+from inprofile.studies.suite.measure import TITLES
 
 CURVE = '{ min_th = "5 packets", max_th = "15 packets", max_p = 0.1 }'
 QUEUES = {

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import inprofile
-from inprofile.live import NotLive, Unsupported, hindrance
+from inprofile.run.live import NotLive, Unsupported, hindrance
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ def test_datagrams_are_counted_where_they_arrive() -> None:
 
 
 def test_without_linux_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inprofile.live.HAS_LINUX", False)
+    monkeypatch.setattr("inprofile.run.live.HAS_LINUX", False)
     with pytest.raises(Unsupported, match="they need Linux"):
         scenario().live(seeds=1)
 

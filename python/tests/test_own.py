@@ -13,10 +13,10 @@ import pytest
 
 import inprofile
 from inprofile import own
-from inprofile.live import NotLive
 from inprofile.own import registry
-from inprofile.sweeps.elsewhere import _batch, run_batch
-from inprofile.sweeps.running import Job
+from inprofile.run.live import NotLive
+from inprofile.studies.sweep.elsewhere import _batch, run_batch
+from inprofile.studies.sweep.running import Job
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "guides" / "own_mechanisms.py"
 

@@ -16,8 +16,7 @@ from typing import Any, Literal
 import pytest
 
 import inprofile
-from inprofile import _engine
-from inprofile.own import crate
+from inprofile.own import crate, engine
 
 
 @pytest.mark.parametrize("kind", ["marker", "aqm"])
@@ -61,20 +60,20 @@ def _points(*values: str) -> Any:
 
 def test_an_engine_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = inprofile._internal
-    monkeypatch.setattr(_engine, "entry_points", _points("one.engine", "two.engine"))
+    monkeypatch.setattr(engine, "entry_points", _points("one.engine", "two.engine"))
     with pytest.raises(ImportError, match=r"one.engine, two.engine .* pip uninstall two.engine"):
-        _engine._choose()
-    monkeypatch.setattr(_engine, "entry_points", _points("nowhere_at_all"))
+        engine._choose()
+    monkeypatch.setattr(engine, "entry_points", _points("nowhere_at_all"))
     with pytest.raises(ImportError, match=r"cannot be loaded .*nowhere_at_all.*maturin develop"):
-        _engine._choose()
+        engine._choose()
     old = ModuleType("old_engine")
     monkeypatch.setitem(sys.modules, "old_engine", old)
-    monkeypatch.setattr(_engine, "entry_points", _points("old_engine"))
+    monkeypatch.setattr(engine, "entry_points", _points("old_engine"))
     for version in [None, "0.0.1"]:
         if version is not None:
             monkeypatch.setattr(old, "version", lambda: "0.0.1", raising=False)
         with pytest.raises(ImportError, match=f"built with Inprofile {version or 'none'}, and this is"):
-            _engine._choose()
+            engine._choose()
     assert inprofile._internal is ours
 
 
@@ -84,7 +83,7 @@ def test_an_engine_that_fits_takes_the_place(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "new_engine", new)
     monkeypatch.setitem(sys.modules, "inprofile._internal", inprofile._internal)
     monkeypatch.setattr(inprofile, "_internal", inprofile._internal)
-    monkeypatch.setattr(_engine, "entry_points", _points("new_engine"))
-    _engine._choose()
+    monkeypatch.setattr(engine, "entry_points", _points("new_engine"))
+    engine._choose()
     assert sys.modules["inprofile._internal"] is new
     assert inprofile._internal is new

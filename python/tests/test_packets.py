@@ -14,14 +14,8 @@ from typer.testing import CliRunner
 
 import inprofile
 from inprofile.cli import app
-from inprofile.csv_files import write_csv
-from inprofile.packets import (
-    NotCaptured,
-    TraceError,
-    read_ns2_trace,
-    write_capture,
-    write_ns2_trace,
-)
+from inprofile.run.csv_files import write_csv
+from inprofile.run.packets import NotCaptured, TraceError, read_ns2_trace, write_capture, write_ns2_trace
 
 EXPERIMENT = """
 title = "Packets of every kind"
@@ -315,7 +309,7 @@ def test_csv_reads_back_as_it_was(scenario: inprofile.Scenario, tmp_path: Path) 
 
 
 def test_csv_quotes_what_has_to_be() -> None:
-    from inprofile.csv_files import csv_bytes
+    from inprofile.run.csv_files import csv_bytes
 
     texts = ['a "b"', "c,d", "e\nf", None]
     made = csv_bytes(pa.table({"a,b": texts})).decode()

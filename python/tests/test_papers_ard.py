@@ -11,13 +11,13 @@ import pytest
 
 import papers_synthetic as synthetic
 from inprofile import papers
-from inprofile.judge import Judged, Verdict, judge
-from inprofile.measures import Measures
+from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell, Paper
 from inprofile.papers.ard.measure import averaged_queue, cycle_peak, measure, placebo_rate
 from inprofile.papers.ard.schemes import level, ranked
 from inprofile.papers.ard.sweeps import kept
-from inprofile.reproduce import plan
+from inprofile.papers.judge import Judged, Verdict, judge
+from inprofile.studies.reproduce import plan
 
 PAPER = papers.load("ard")
 CELL = Cell("made", "two-flows", "rio")

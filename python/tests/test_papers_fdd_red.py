@@ -13,12 +13,12 @@ import pytest
 
 import inprofile
 from inprofile import papers
-from inprofile.judge import Judged, judge
-from inprofile.measures import Measures
+from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell
 from inprofile.papers.fdd_red import claims
 from inprofile.papers.fdd_red.experiments import crossed, jobs
 from inprofile.papers.fdd_red.measure import full_from, measure, spread
+from inprofile.papers.judge import Judged, judge
 
 PAPER = papers.load("fdd-red")
 SEEDS = (1, 2, 3, 4, 5, 6)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inprofile.judge import Comparison, Finding, Judged, Number, Verdict, judge
-from inprofile.stats import SHARE, UNLIKE
+from inprofile.metrics.stats import SHARE, UNLIKE
+from inprofile.papers.judge import Comparison, Finding, Judged, Number, Verdict, judge
 
 UP = [1.0, 1.2, 0.9, 1.1, 1.0, 1.05]
 MORE = [2.0, 2.2, 1.9, 2.1, 2.0, 2.05]

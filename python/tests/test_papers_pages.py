@@ -12,14 +12,14 @@ import pytest
 
 from inprofile import papers
 from inprofile.cli.reproduce import as_text
-from inprofile.measures import Measures, Trace
+from inprofile.metrics.measures import Measures, Trace
 from inprofile.papers import Cell, verdicts
-from inprofile.report import write, write_overview
-from inprofile.report.data import report_json
-from inprofile.report.overview import _row
-from inprofile.report.page import render
-from inprofile.reproduce import answered, plan
-from inprofile.reproduced import Report
+from inprofile.papers.report import Report
+from inprofile.studies.reproduce import answered, plan
+from inprofile.studies.reproduce.report import write, write_overview
+from inprofile.studies.reproduce.report.data import report_json
+from inprofile.studies.reproduce.report.overview import _row
+from inprofile.studies.reproduce.report.page import render
 
 SEEDS = (1, 2, 3)
 
@@ -27,7 +27,7 @@ SEEDS = (1, 2, 3)
 @pytest.fixture(autouse=True)
 def without_stills(monkeypatch: pytest.MonkeyPatch) -> None:
     """Still pictures are tested elsewhere, and take seconds."""
-    monkeypatch.setattr("inprofile.report.page.Stills", lambda _: lambda _: "")
+    monkeypatch.setattr("inprofile.charts.page.Stills", lambda _: lambda _: "")
 
 
 class Anything(dict[str, np.ndarray]):

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from inprofile import papers
+from inprofile.experiment.scenario import load
 from inprofile.papers import Job, Paper
 from inprofile.papers.factors import Factor
-from inprofile.scenario import load
 
 #: Papers whose parameters are listed.
 LISTED = [name for name in papers.names() if "quoted" in papers.load(name).about]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inprofile.judge import Comparison, Finding
-from inprofile.papers.pilot import SEEDS, sized
+from inprofile.papers.judge import Comparison, Finding
+from inprofile.studies.reproduce.pilot import SEEDS, sized
 
 SPREAD = np.array([-1.5, -1.0, -0.5, 0.0, 0.0, 0.5, 1.0, 1.5])
 

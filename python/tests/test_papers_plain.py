@@ -13,7 +13,7 @@ from inprofile import papers
 from inprofile.cli import app
 from inprofile.papers import PaperError
 from inprofile.papers.entry import check
-from inprofile.papers.pilot import pilot
+from inprofile.studies.reproduce.pilot import pilot
 
 ABOUT = """
 name    = "tiny"
@@ -54,7 +54,7 @@ numbers = [{ topology = "one-link", scheme = "long", measure = "delay_mean", val
 """
 CLAIMS = '''"""The claim of a paper that is made up."""
 
-from inprofile.judge import Finding
+from inprofile.papers.judge import Finding
 from inprofile.papers import Cell
 from inprofile.papers.pairing import Pair
 

@@ -11,10 +11,10 @@ import pytest
 
 import inprofile
 from inprofile import papers
-from inprofile.judge import Judged, judge
-from inprofile.judge_text import describe
-from inprofile.measures import Measures
+from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell, Job
+from inprofile.papers.judge import Judged, judge
+from inprofile.papers.judge_text import describe
 from inprofile.papers.probe import claims
 from inprofile.papers.probe.experiments import jobs
 from inprofile.papers.probe.frontiers import Frontier, log_ratio

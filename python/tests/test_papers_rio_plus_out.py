@@ -10,9 +10,9 @@ import pytest
 
 from inprofile import load as load_scenario
 from inprofile import papers
-from inprofile.judge import Judged, judge
-from inprofile.measures import Measures
+from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell
+from inprofile.papers.judge import Judged, judge
 from inprofile.papers.rio_plus_out import claims, measure
 from inprofile.papers.rio_plus_out.experiments import depth, jobs, levels, subscribed
 

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from inprofile import papers
 from inprofile.cli import app
-from inprofile.judge import Verdict
-from inprofile.papers import again, today
+from inprofile.experiment.senders import senders
+from inprofile.papers import rerun, today
 from inprofile.papers.experiment import scenario_of
-from inprofile.report.today import counts_of, today_context
-from inprofile.senders import senders
+from inprofile.papers.judge import Verdict
+from inprofile.studies.reproduce.report.today import counts_of, today_context
 
 
 @pytest.mark.parametrize("name", papers.names())
@@ -107,7 +107,7 @@ def test_run_written_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_trial_that_is_refused_says_why_and_the_others_stand() -> None:
     planned = today.plan(papers.load("fdd-red"), quick=True)
     few = {
-        name: again.Trial(trial.paper, [[replace(job, seeds=2) for job in trial.batches[0]]])
+        name: rerun.Trial(trial.paper, [[replace(job, seeds=2) for job in trial.batches[0]]])
         for name, trial in planned.trials.items()
     }
     wrong = few["bbr"].batches[0][0]

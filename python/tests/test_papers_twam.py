@@ -12,17 +12,17 @@ import pyarrow as pa
 import pytest
 
 from inprofile import papers
-from inprofile.judge import Verdict, judge
-from inprofile.measures import Measures
-from inprofile.papers import Cell, Job, left_open
+from inprofile.experiment.scenario import load
+from inprofile.metrics.measures import Measures
+from inprofile.papers import Cell, Job, assumptions
+from inprofile.papers.judge import Verdict, judge
+from inprofile.papers.report import Report
 from inprofile.papers.twam import cost
 from inprofile.papers.twam.claims import findings, table
 from inprofile.papers.twam.experiments import BASELINE, OURS, cell_of, jobs
 from inprofile.papers.twam.measure import contracts, fairness, measure, relative_error, within
 from inprofile.papers.twam.page import context
-from inprofile.reproduce import plan
-from inprofile.reproduced import Report
-from inprofile.scenario import load
+from inprofile.studies.reproduce import plan
 
 PAPER = papers.load("twam")
 FLOWS = range(1, 11)
@@ -345,6 +345,6 @@ def test_the_page_shows_every_figure() -> None:
     assert len(shown["paths"]) == 2
     assert len(shown["ablation"]) == 8
     assert {row.scheme for row in shown["sources"]} > {"TWAM + DWRED, true windows"}
-    assert [row.default for row in left_open.inputs(PAPER)][:2] == ["two each of 1 to 5", "60 ms"]
+    assert [row.default for row in assumptions.inputs(PAPER)][:2] == ["two each of 1 to 5", "60 ms"]
     assert len(charts) == 2 * (2 + 4 + 2) + sum(len(s.panels) for s in shown["sweeps"])
     assert {f.name for f in fields(Made)} <= {f.name for f in fields(Report)}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from inprofile import papers
-from inprofile.judge import Verdict
 from inprofile.papers import Paper, verdicts
+from inprofile.papers.judge import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
 
 README = Path(__file__).parents[2] / "README.md"

@@ -13,17 +13,17 @@ from typer.testing import CliRunner
 
 from inprofile import Scenario, load
 from inprofile.cli import app
-from inprofile.plan import Answer, Goal, Question, plan, read_question
-from inprofile.plan.bench import Bench
-from inprofile.plan.contracts import confirmation
-from inprofile.plan.files import experiment_text, router_text, write
-from inprofile.plan.question import Router
-from inprofile.plan.search import FIRST, SEARCHED
-from inprofile.plan.words import as_text
-from inprofile.quantity import pm
-from inprofile.stats import estimate
-from inprofile.storage import FolderInUse
-from inprofile.sweeps.ledger import Ledger
+from inprofile.metrics.quantity import pm
+from inprofile.metrics.stats import estimate
+from inprofile.run.storage import FolderInUse
+from inprofile.studies.plan import Answer, Goal, Question, plan, read_question
+from inprofile.studies.plan.bench import Bench
+from inprofile.studies.plan.contracts import confirmation
+from inprofile.studies.plan.files import experiment_text, router_text, write
+from inprofile.studies.plan.question import Router
+from inprofile.studies.plan.search import FIRST, SEARCHED
+from inprofile.studies.plan.words import as_text
+from inprofile.studies.sweep.ledger import Ledger
 
 FILE = """\
 title = "Four customers and the others"

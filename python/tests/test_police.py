@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from inprofile.plan import Question, read_question
-from inprofile.plan.police import batch
-from inprofile.plan.policer import Question as Policed
-from inprofile.plan.policer import batch as policer_batch
-from inprofile.plan.search import Tried
+from inprofile.studies.plan import Question, read_question
+from inprofile.studies.plan.police import batch
+from inprofile.studies.plan.policer import Question as Policed
+from inprofile.studies.plan.policer import batch as policer_batch
+from inprofile.studies.plan.search import Tried
 
 PLANS = Path(__file__).parents[2] / "docs" / "guides" / "plan"
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from inprofile import load
 from inprofile.cli import app
 from inprofile.cli.plan_policer import as_json, as_text
-from inprofile.plan import round_trips
-from inprofile.plan.policer import Answer, Question, answer, commands, rules_of_thumb, scenario, tries
+from inprofile.studies.plan import round_trips
+from inprofile.studies.plan.policer import Answer, Question, answer, commands, rules_of_thumb, scenario, tries
 
 QUESTION = Question("10 Mbit/s", ["20 ms"], seeds=5)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inprofile.measures import Measures
+from inprofile.metrics.measures import Measures
+from inprofile.metrics.power import power_of, seeds_needed
+from inprofile.metrics.stats import p_above
 from inprofile.papers.pairing import paired, ratios, same_seeds
-from inprofile.power import power_of, seeds_needed
-from inprofile.stats import p_above
 
 
 @pytest.mark.parametrize(("n", "effect"), [(5, 1.5), (12, 0.8), (30, 0.5)])

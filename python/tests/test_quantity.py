@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inprofile.quantity import number, pm, quantity, scale
-from inprofile.stats import Estimate, Interval
+from inprofile.metrics.quantity import number, pm, quantity, scale
+from inprofile.metrics.stats import Estimate, Interval
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ import pytest
 
 import papers_synthetic as synthetic
 from inprofile import papers
-from inprofile.judge import Verdict
-from inprofile.report import render, report_json, write, write_overview
-from inprofile.report.curves import curve, frontier, lines
-from inprofile.report.data import holds_where, measures_csv
-from inprofile.report.figures import write_figures
-from inprofile.report.short import in_three, too_few_seeds
-from inprofile.reproduced import Report
+from inprofile.charts.curves import curve, frontier, lines
+from inprofile.charts.files import write_figures
+from inprofile.papers.judge import Verdict
+from inprofile.papers.report import Report
+from inprofile.studies.reproduce.report import render, report_json, write, write_overview
+from inprofile.studies.reproduce.report.data import holds_where, measures_csv
+from inprofile.studies.reproduce.report.short import in_three, too_few_seeds
 
 SETUPS = [s["id"] for s in papers.load("ard").setups]
 

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inprofile
-from inprofile import STARTER, _internal, _runner, storage
+from inprofile import STARTER, _internal
 from inprofile._input import seeds_in_order
-from inprofile._runner import run_many, threads
-from inprofile.explain import UnknownFlow, explain
-from inprofile.scenario import Scenario, toml
+from inprofile.experiment.scenario import Scenario, toml
+from inprofile.run import pool, storage
+from inprofile.run.pool import run_many, threads
+from inprofile.studies.explain import UnknownFlow, explain
 from made import flow, result
 
 SHORT = inprofile.parse(STARTER).with_(duration="25 s")
@@ -169,9 +170,9 @@ def test_the_cache_tells_apart_whatever_a_result_depends_on(
         case "trace":
             trace = True
         case "version":
-            monkeypatch.setattr(_runner, "__version__", "99")
+            monkeypatch.setattr(pool, "__version__", "99")
         case "engine":
-            monkeypatch.setattr(_runner, "engine_digest", lambda: "another")
+            monkeypatch.setattr(pool, "engine_digest", lambda: "another")
     found = run_many([(scenario, seeds)], cache=tmp_path, trace=trace)[0]
     assert len(list(tmp_path.iterdir())) == 2
     assert found.title == scenario.title
@@ -217,7 +218,7 @@ def test_figures_agree_with_the_tables_they_come_from() -> None:
     rows = found.flows.to_pylist()
     for seed, fi in found.summary()["fi"].values.items():
         goodputs = [row["goodput"] for row in rows if row["seed"] == seed]
-        assert fi == pytest.approx(inprofile.stats.jain(goodputs), rel=1e-9)
+        assert fi == pytest.approx(inprofile.metrics.stats.jain(goodputs), rel=1e-9)
         assert found.summary()["goodput"].values[seed] == pytest.approx(sum(goodputs), rel=1e-9)
 
 

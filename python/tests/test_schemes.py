@@ -13,14 +13,14 @@ from typer.testing import CliRunner
 import inprofile
 from inprofile import load, parse
 from inprofile.cli import app
-from inprofile.compare import schemes as entries
-from inprofile.compare.comparison import Comparison
-from inprofile.compare.own import TuneError, own_scheme
-from inprofile.compare.run import outcome, plan
-from inprofile.compare.schemes import Place, SchemeFileError, choose, read_schemes
-from inprofile.compare.settings import SettingError, setting_of
-from inprofile.measures import Measures
-from inprofile.mechanisms import Mechanism, Parameter
+from inprofile.experiment.mechanisms import Mechanism, Parameter
+from inprofile.metrics.measures import Measures
+from inprofile.studies.compare import schemes as entries
+from inprofile.studies.compare.comparison import Comparison
+from inprofile.studies.compare.own import TuneError, own_scheme
+from inprofile.studies.compare.run import outcome, plan
+from inprofile.studies.compare.schemes import Place, SchemeFileError, choose, read_schemes
+from inprofile.studies.compare.settings import SettingError, setting_of
 
 CASES = Path(__file__).parents[2] / "docs" / "guides" / "plan"
 OWN = """\
@@ -255,7 +255,7 @@ def test_compare_gives_the_setting_that_keeps_contracts_best_and_leaves_most(fol
 
 
 def test_the_worked_cases_can_be_asked() -> None:
-    from inprofile.plan import read_question
+    from inprofile.studies.plan import read_question
 
     for name, customers in (("isp", 30), ("university", 6), ("pppoe", 200)):
         question = read_question(CASES / f"{name}.toml")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from inprofile.stats import (
+from inprofile.metrics.stats import (
     POSITIVE,
     SHARE,
     UNLIKE,

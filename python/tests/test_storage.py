@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import inprofile
-from inprofile import FolderInUse, ResultError, storage
-from inprofile.results import Result, read
+from inprofile import FolderInUse, ResultError
+from inprofile.run import storage
+from inprofile.run.results import Result, read
 from made import flow, result
 
 A = result([flow(1, "tcp.0", 300e3), flow(2, "tcp.0", 310e3)], "A")
@@ -188,7 +189,7 @@ def test_a_writer_that_is_killed_leaves_the_earlier_result_and_the_next_cleans_u
     A.write(tmp_path / "r")
     before = checksums(tmp_path / "r")
     script = (
-        "import os, signal, sys; from inprofile import storage; from made import flow, result\n"
+        "import os, signal, sys; from inprofile.run import storage; from made import flow, result\n"
         "write = storage._write_table\n"
         "def die(path, *rest):\n"
         "    write(path, *rest)\n"

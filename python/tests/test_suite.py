@@ -11,8 +11,8 @@ import pytest
 
 import inprofile
 from inprofile.cli import main
-from inprofile.measures import Measures
-from inprofile.suite import (
+from inprofile.metrics.measures import Measures
+from inprofile.studies.suite import (
     Suite,
     UnknownContestantError,
     UnknownScenarioError,
@@ -23,16 +23,16 @@ from inprofile.suite import (
     suite,
     write_files,
 )
-from inprofile.suite.charts import charts_of
-from inprofile.suite.coexistence import _shade, balance, beside_published, maps, overview
-from inprofile.suite.contestants import _scaled, left_out, settings
-from inprofile.suite.ellipse import ellipse
-from inprofile.suite.matrix import Matrix, Point, periods
-from inprofile.suite.measure import TITLES, better, measure, title
-from inprofile.suite.outcome import Entry
-from inprofile.suite.published import Published, Source, published
-from inprofile.suite.scenarios import Phase
-from inprofile.suite.tables import cell, pair_figures, variant_title
+from inprofile.studies.suite.charts import charts_of
+from inprofile.studies.suite.coexistence import _shade, balance, beside_published, maps, overview
+from inprofile.studies.suite.contestants import _scaled, left_out, settings
+from inprofile.studies.suite.ellipse import ellipse
+from inprofile.studies.suite.matrix import Matrix, Point, periods
+from inprofile.studies.suite.measure import TITLES, better, measure, title
+from inprofile.studies.suite.outcome import Entry
+from inprofile.studies.suite.published import Published, Source, published
+from inprofile.studies.suite.scenarios import Phase
+from inprofile.studies.suite.tables import cell, pair_figures, variant_title
 
 ABOUT = read("rfc7928")
 #: RFC 7928, Figure 4, and the sections whose tests it leaves out.
@@ -84,9 +84,9 @@ def test_contracts_are_four_fifths_of_what_the_link_always_has(name: str, lowest
     found = tomllib.loads((ABOUT.folder / f"{name}.toml").read_text("utf-8"))
     (link,) = found["links"]
     rates = [link["rate"], *(step["rate"] for step in link.get("capacity", {}).get("steps", []))]
-    assert min(inprofile.quantity.bits_per_second(rate) for rate in rates) == lowest
+    assert min(inprofile.metrics.quantity.bits_per_second(rate) for rate in rates) == lowest
     (group,) = found["flows"]
-    contract = inprofile.quantity.bits_per_second(group["contract"])
+    contract = inprofile.metrics.quantity.bits_per_second(group["contract"])
     assert contract == pytest.approx(0.8 * lowest / group["count"], abs=1000)
 
 
@@ -298,7 +298,7 @@ def test_a_share_two_seeds_of_which_differ_alike_is_not_called_better() -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, inprofile.suite.Suite]:  # type: ignore[name-defined]
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, inprofile.studies.suite.Suite]:  # type: ignore[name-defined]
     out = tmp_path_factory.mktemp("suite")
     made = suite(aqms=["codel"], scenarios=["mild"], quick=True, jobs=2, out=out, cache=out / "cache")
     return out, made
@@ -523,7 +523,7 @@ def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:
 
 
 @pytest.fixture(scope="module")
-def quick_map() -> inprofile.suite.Plan:  # type: ignore[name-defined]
+def quick_map() -> inprofile.studies.suite.Plan:  # type: ignore[name-defined]
     return plan("l4s", aqms=["dualpi2"], scenarios=["map"], quick=True)
 
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from inprofile.cli import app
-from inprofile.suite import suite
+from inprofile.studies.suite import suite
 
 ASKED = {"aqms": ["codel"], "scenarios": ["mild", "medium"], "quick": True, "jobs": 2}
 COMMAND = ["suite", "rfc7928", "--aqm", "codel", "--scenario", "mild", "--quick", "--out", "out"]
@@ -69,7 +69,7 @@ def test_an_interrupted_report_leaves_the_earlier_one_whole(
         os.kill(os.getpid(), which)
         return ""
 
-    monkeypatch.setattr("inprofile.suite.page.render", render)
+    monkeypatch.setattr("inprofile.studies.suite.page.render", render)
     answer = _run("--seeds", "3")
     assert answer.exit_code == code
     assert "Interrupted after 6 of 6 runs. What is finished is kept in results/cache/suite" in answer.stderr

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import inprofile
-from inprofile.plot import NoSeries, Samples, averaged, thin
-from inprofile.summary import Metric
+from inprofile.charts.plot import NoSeries, Samples, averaged, thin
+from inprofile.metrics.summary import Metric
 from made import flow, result
 
 SAMPLED = [

@@ -3,7 +3,7 @@
 import pytest
 
 from inprofile import SweepError
-from inprofile.sweeps.axes import axis_of, settings_of
+from inprofile.studies.sweep.axes import axis_of, settings_of
 
 
 def test_a_grid_has_all_with_all_and_a_list_first_with_first() -> None:

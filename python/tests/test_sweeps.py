@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 import inprofile
 from inprofile import FolderInUse, Range, ResultError, ScenarioError, SeedsError, SweepError, sweep
 from inprofile.cli import app
-from inprofile.contracts import BY_RUN
-from inprofile.sweeps import ledger as ledgers
-from inprofile.sweeps import running
-from inprofile.sweeps.stopping import looks, until_of
-from inprofile.written import written
+from inprofile.experiment.dump import written
+from inprofile.metrics.contracts import BY_RUN
+from inprofile.studies.sweep import ledger as ledgers
+from inprofile.studies.sweep import running
+from inprofile.studies.sweep.stopping import looks, until_of
 from test_cli import inprofile_
 
 SHORT = {
@@ -104,7 +104,7 @@ def test_threads_and_parts_change_no_byte_of_a_row(
 KILLED = """
 import os, signal, sys
 import inprofile
-from inprofile.sweeps import ledger, running
+from inprofile.studies.sweep import ledger, running
 from test_sweeps import BASE, RATES
 # Every finished run is put onto the disk at once, so that there is much to interrupt.
 ledger.SECONDS, running._TOGETHER = 0.0, 1
@@ -346,7 +346,7 @@ def test_a_folder_of_another_sweep_is_refused_and_left_alone(
 
 
 def test_a_folder_of_another_version_is_refused(unbroken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inprofile.sweeps import plan
+    from inprofile.studies.sweep import plan
 
     monkeypatch.setattr(plan, "__version__", "99.0")
     with pytest.raises(FolderInUse, match=r'another version of Inprofile \(".*" there, "99.0" asked for\)'):

@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 import inprofile
 from inprofile import SweepError, __version__, sweep
 from inprofile.cli import app
-from inprofile.sweeps import elsewhere
-from inprofile.sweeps.elsewhere import VersionSkew
+from inprofile.studies.sweep import elsewhere
+from inprofile.studies.sweep.elsewhere import VersionSkew
 from test_sweeps import BASE, RATES, checksums
 
 SEEDS = 8

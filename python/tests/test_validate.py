@@ -8,7 +8,7 @@ import pytest
 
 from inprofile import _internal, load
 from inprofile.cli import main
-from inprofile.validate import (
+from inprofile.studies.validate import (
     CONTEXT,
     NotInNs2,
     Ns2Failed,

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from inprofile import parse
-from inprofile.validate import ns2_script
+from inprofile.studies.validate import ns2_script
 from stand_in import put_ns
 
 VALIDATION = Path(__file__).parents[2] / "validation"

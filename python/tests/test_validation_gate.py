@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from inprofile.distribution import Distribution, Figure
-from inprofile.stats import Interval
+from inprofile.metrics.stats import Interval
+from inprofile.studies.validate.distribution import Distribution, Figure
 
 
 @pytest.fixture(scope="module")

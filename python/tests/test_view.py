@@ -14,8 +14,8 @@ import pytest
 import inprofile
 from inprofile import STARTER
 from inprofile.cli import main
-from inprofile.results import Result
-from inprofile.scenario import Scenario
+from inprofile.experiment.scenario import Scenario
+from inprofile.run.results import Result
 from inprofile.view import Folder, NoResults, PortInUse, export, listen
 from inprofile.view.knobs import knobs
 from inprofile.view.pack import unpack

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from inprofile import parse
 from inprofile.cli import app
-from inprofile.switch import Curve, Port, Profile, Unreadable, check, read
-from inprofile.switch.effect import Traffic, cases, outcomes, scenario
+from inprofile.studies.wred import Curve, Port, Profile, Unreadable, check, read
+from inprofile.studies.wred.effect import Traffic, cases, outcomes, scenario
 
 SONIC: dict[str, Any] = {
     "PORT": {"Ethernet0": {"speed": "10000"}, "Ethernet4": {"speed": "10000"}},

@@ -358,7 +358,7 @@ fn the_papers_files() {
             }),
         );
     }
-    files.push(root().join("python/inprofile/starter.toml"));
+    files.push(root().join("python/inprofile/experiment/starter.toml"));
     files.sort();
     let mut rows = Vec::new();
     for path in files {

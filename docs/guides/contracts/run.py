@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from inprofile.compare import Comparison, compare
-from inprofile.stats import SHARE, estimate
+from inprofile.metrics.stats import SHARE, estimate
+from inprofile.studies.compare import Comparison, compare
 
 HERE = Path(__file__).parent
 HOLDERS = {"sack": "Reno", "cubic": "CUBIC"}

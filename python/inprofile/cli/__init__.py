@@ -73,7 +73,7 @@ app.add_typer(plan.plan)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from .._version import __version__
+        from ..own.engine import __version__
 
         typer.echo(f"inprofile {__version__}")
         raise typer.Exit

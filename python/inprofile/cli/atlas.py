@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._input import MOST_POINTS
-from ..storage import check_folder
+from ..run.storage import check_folder
 from .common import Jobs, Json, Planned, Refused, emit, guarded, resumable, shortened
 from .effort import effort
 
 if TYPE_CHECKING:
-    from ..atlas import Atlas, Plan
+    from ..studies.atlas import Atlas, Plan
 
 
 @guarded
@@ -44,10 +44,10 @@ def atlas(
     if out is not None:
         check_folder(out)
 
-    from .. import atlas as work
-    from ..atlas.store import NAME, atlas_json, write
     from ..papers import PaperError, UnknownPaperError, names
     from ..papers.factors import FactorError
+    from ..studies import atlas as work
+    from ..studies.atlas.store import NAME, atlas_json, write
 
     try:
         plans = work.plans(papers or names(), budget, claim)
@@ -84,7 +84,7 @@ def atlas(
 
 
 def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
-    from ..atlas import CACHE
+    from ..studies.atlas import CACHE
 
     if as_json:
         emit({"papers": [p.to_json() for p in plans]})

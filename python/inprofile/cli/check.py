@@ -10,7 +10,7 @@ from .common import File, Json, Own, Refused, Set, emit, guarded, open_scenario,
 from .effort import ASK_FROM, long, packets_text
 
 if TYPE_CHECKING:
-    from ..scenario import Scenario
+    from ..experiment.scenario import Scenario
 
 
 @guarded
@@ -27,7 +27,7 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
         warnings = [asdict(w) for w in found.warnings]
         emit({"effective": found.effective, "warnings": warnings, "expected": expected})
         return
-    from ..topology import draw
+    from ..experiment.topology import draw
 
     show(draw(found.effective, found.warnings))
     asked = f": above {ASK_FROM:,}, run needs --yes" if each * runs > ASK_FROM else ""
@@ -41,10 +41,10 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
 
 def _planned(scenario: Scenario) -> int:
     """How many runs a plan takes. Refuses schemes that this experiment cannot take."""
-    from ..compare.schemes import NoContractError, SchemeFileError, UnknownSchemeError
-    from ..plan import PlanError
-    from ..plan.contracts import expected_runs
-    from ..plan.question import question_of
+    from ..studies.compare.schemes import NoContractError, SchemeFileError, UnknownSchemeError
+    from ..studies.plan import PlanError
+    from ..studies.plan.contracts import expected_runs
+    from ..studies.plan.question import question_of
 
     try:
         return expected_runs(question_of(scenario))

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 import typer
 
 from .._input import MOST_RUNS, MOST_SEED, MOST_THREADS, SeedsError, read_stream, visible
+from ..experiment.scenario import Scenario, ScenarioError, Seeds, from_bytes, load
 from ..own import MechanismError
-from ..scenario import Scenario, ScenarioError, Seeds, from_bytes, load
-from ..storage import FolderInUse, ResultError
+from ..run.storage import FolderInUse, ResultError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -308,7 +308,7 @@ def show(what: RenderableType) -> None:
     if console.is_terminal:
         console.print(what)
     else:
-        from ..topology import text
+        from ..experiment.topology import text
 
         sys.stdout.write(text(what) + "\n")
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..metrics.quantity import quantity
+from ..metrics.summary import text_table
 from ..own.registry import registered
-from ..quantity import quantity
-from ..storage import check_folder
-from ..summary import text_table
+from ..run.storage import check_folder
 from .common import (
     Jobs,
     Json,
@@ -31,8 +31,8 @@ from .common import (
 from .effort import affordable, print_plan
 
 if TYPE_CHECKING:
-    from ..compare import Comparison
-    from ..compare.tuned import Tuned
+    from ..studies.compare import Comparison
+    from ..studies.compare.tuned import Tuned
 
 
 @guarded
@@ -68,11 +68,11 @@ def compare(
     json_: Json = False,
 ) -> None:
     """Compare marker/AQM schemes with the same tuning budget, at equal mean queueing delay."""
-    from ..compare import NoContractError, SchemeFileError, TuneError, UnknownSchemeError
-    from ..compare import compare as work
-    from ..compare import plan as planned
-    from ..compare.run import CACHE
-    from ..report.overview import check_overview
+    from ..studies.compare import NoContractError, SchemeFileError, TuneError, UnknownSchemeError
+    from ..studies.compare import compare as work
+    from ..studies.compare import plan as planned
+    from ..studies.compare.run import CACHE
+    from ..studies.reproduce.report.overview import check_overview
 
     names = names_of(schemes, "--schemes")
     if set_ and not files:
@@ -104,8 +104,8 @@ def compare(
 
 def as_text(comparison: Comparison) -> str:
     """Who wins where, as plain text."""
-    from ..compare.measure import MEASURES, RANKED
-    from ..compare.page import in_short, shown
+    from ..studies.compare.measure import MEASURES, RANKED
+    from ..studies.compare.page import in_short, shown
 
     lines = list(in_short(comparison))
     if comparison.quick:

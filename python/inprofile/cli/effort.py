@@ -61,8 +61,8 @@ def long(packets: float, jobs: int | None = None) -> str:
     >>> long(1.9e9, 2)
     'about 10 min on 2 cores'
     """
-    from .._runner import threads
-    from ..reproduce import minutes
+    from ..run.pool import threads
+    from ..studies.reproduce import minutes
 
     cores = threads(jobs)
     return f"about {minutes(packets * A_PACKET / cores)} on {cores} core{'s' * (cores != 1)}"
@@ -70,8 +70,8 @@ def long(packets: float, jobs: int | None = None) -> str:
 
 def effort(cpu_seconds: float, jobs: int | None, cache: Path) -> str:
     """How long runs take on this machine, and which of them are not run again."""
-    from .._runner import threads
-    from ..reproduce import minutes
+    from ..run.pool import threads
+    from ..studies.reproduce import minutes
 
     cores = threads(jobs)
     return (

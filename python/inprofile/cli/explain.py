@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..quantity import number
+from ..metrics.quantity import number
 from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, progress, say
 from .effort import affordable
 
 if TYPE_CHECKING:
-    from ..explain import Explanation, Fate
-    from ..results import Result
+    from ..run.results import Result
+    from ..studies.explain import Explanation, Fate
 
 _WIDTH = 60
 
@@ -41,8 +41,8 @@ def explain(
     json_: Json = False,
 ) -> None:
     """Explain why a flow got the rate it got: contract, marking, losses, RTOs."""
-    from ..explain import UnknownFlow
-    from ..explain import explain as reason
+    from ..studies.explain import UnknownFlow
+    from ..studies.explain import explain as reason
 
     try:
         found = reason(_open(result, set_, jobs, yes), flow)
@@ -65,7 +65,7 @@ def _open(place: Path, overrides: list[str] | None, jobs: int | None, yes: bool)
         raise Refused(
             f"--set changes an experiment before it runs; {place} is a result: give the experiment's file"
         )
-    from ..results import read
+    from ..run.results import read
 
     return read(place)
 

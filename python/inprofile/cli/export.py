@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..csv_files import check_csv_place, write_csv
-from ..storage import MANIFEST, ResultError
+from ..run.csv_files import check_csv_place, write_csv
+from ..run.storage import MANIFEST, ResultError
 from .common import Json, Refused, emit, guarded, say
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def export(
 
 def _tables(source: Path) -> dict[str, pa.Table]:
     """By name. Raises ResultError, FileNotFoundError, and Refused for a file that is no trace."""
-    from ..packets import TraceError, read_ns2_trace
-    from ..results import read
-    from ..sweeps import read_sweep
-    from ..sweeps.dataset import TABLES
+    from ..run.packets import TraceError, read_ns2_trace
+    from ..run.results import read
+    from ..studies.sweep import read_sweep
+    from ..studies.sweep.dataset import TABLES
 
     if source.is_file():
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..glossary import Entry, entries, lookup
+from ..metrics.glossary import Entry, entries, lookup
 from .common import Json, Refused, emit, guarded, show
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..mechanisms import Mechanism, Parameter, mechanisms
-from ..transports import Law, laws
+from ..experiment.mechanisms import Mechanism, Parameter, mechanisms
+from ..experiment.transports import Law, laws
 from .common import Json, Own, Refused, emit, guarded, show
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from ..live import NotLive, hindrance
-from ..storage import check_place
+from ..run.live import NotLive, hindrance
+from ..run.storage import check_place
 from .common import (
     File,
     Json,
@@ -29,7 +29,7 @@ from .common import (
 from .run import as_json, as_text
 
 if TYPE_CHECKING:
-    from ..results import Result
+    from ..run.results import Result
 
 INSIDE = "INPROFILE_INSIDE_UNSHARE"
 """Set in a process that was started again in a user namespace, so that it isn't tried twice."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..starter import starter
+from ..experiment.starter import starter
 from .common import Json, Refused, emit, guarded, say
 
 

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from .._input import visible
-from ..storage import check_folder
+from ..run.storage import check_folder
 from .common import (
     INTERRUPTED,
     TERMINATED,
@@ -98,12 +98,12 @@ def contracts(
     json_: Json = False,
 ) -> None:
     """Which scheme, with which settings, keeps the contracts on a link, and what it costs the others."""
-    from ..compare.schemes import NoContractError, SchemeFileError, UnknownSchemeError
-    from ..plan import PlanError, read_question
-    from ..plan import plan as found_for
-    from ..plan.contracts import expected_runs
-    from ..plan.files import RUNS, check_place, write
-    from ..plan.words import as_json, as_text
+    from ..studies.compare.schemes import NoContractError, SchemeFileError, UnknownSchemeError
+    from ..studies.plan import PlanError, read_question
+    from ..studies.plan import plan as found_for
+    from ..studies.plan.contracts import expected_runs
+    from ..studies.plan.files import RUNS, check_place, write
+    from ..studies.plan.words import as_json, as_text
 
     names = names_of(schemes, "--schemes")
     try:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._input import visible
-from ..plan.policer import Answer, Question, answer, batch, commands, scenario
-from ..quantity import number, pm, quantity
-from ..storage import check_folder, write_whole
-from ..summary import text_table
+from ..metrics.quantity import number, pm, quantity
+from ..metrics.summary import text_table
+from ..run.storage import check_folder, write_whole
+from ..studies.plan.policer import Answer, Question, answer, batch, commands, scenario
 from .common import Jobs, Json, Refused, emit, guarded, say
 
 if TYPE_CHECKING:
-    from ..plan.policer import Point
+    from ..studies.plan.policer import Point
 
 __all__ = ["policer"]
 

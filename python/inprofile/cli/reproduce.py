@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..storage import check_folder
+from ..run.storage import check_folder
 from .common import Jobs, Json, Open, Planned, Refused, emit, guarded, resumable, say
 from .effort import effort
 
 if TYPE_CHECKING:
-    from ..judge import Judged
+    from ..papers.judge import Judged
+    from ..papers.report import Report
     from ..papers.verdicts import Answered
-    from ..reproduce import Plan
-    from ..reproduced import Report
+    from ..studies.reproduce import Plan
 
 
 @guarded
@@ -60,10 +60,10 @@ def reproduce(
     json_: Json = False,
 ) -> None:
     """Reproduce papers: run their experiments, judge every claim, and write a report for each."""
-    from .. import reproduce as work
+    from ..charts.files import FORMATS
     from ..papers import PaperError, UnknownPaperError, names
-    from ..report.figures import FORMATS
-    from ..report.overview import check_overview
+    from ..studies import reproduce as work
+    from ..studies.reproduce.report.overview import check_overview
 
     if figures is not None and figures not in FORMATS:
         raise Refused(f"--figures {figures}: choose from {', '.join(FORMATS)}")
@@ -84,7 +84,7 @@ def reproduce(
             wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas, senders=senders
         )
     if json_:
-        from ..report.data import report_json
+        from ..studies.reproduce.report.data import report_json
 
         emit({"papers": [report_json(report) for report in reports]})
     else:
@@ -98,7 +98,7 @@ def reproduce(
 
 def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool, senders: bool) -> None:
     from ..papers import today
-    from ..reproduce import CACHE
+    from ..studies.reproduce import CACHE
 
     beside = [today.plan(p.paper, p.quick) for p in plans] if senders else []
     if as_json:
@@ -121,7 +121,7 @@ _COLUMN = 34
 
 def as_text(report: Report) -> str:
     """The verdicts and the paper's tables, as plain text."""
-    from ..judge import Verdict
+    from ..papers.judge import Verdict
 
     paper = report.paper
     lines = [f"{paper.short} ({paper.reference}), {report.seeds} seeds per scheme"]
@@ -164,10 +164,10 @@ def _counts(holds: int, opposite: int, of: int) -> str:
 
 def _tables(report: Report) -> list[str]:
     """The paper's tables beside ours, and where the page is."""
+    from ..metrics.quantity import pm, quantity
+    from ..metrics.stats import estimate
     from ..papers.rows import TableRow, bounds_of
-    from ..quantity import pm, quantity
-    from ..report.data import table
-    from ..stats import estimate
+    from ..studies.reproduce.report.data import table
 
     lines: list[str] = []
     rows: dict[tuple[str, str], dict[str, dict[str, TableRow]]] = {}

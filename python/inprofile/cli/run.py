@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._input import seeds_in_order, visible
-from ..csv_files import check_csv_place, write_csv
+from ..metrics.quantity import bits_per_second
+from ..metrics.summary import text_table
 from ..own import cost
-from ..quantity import bits_per_second
-from ..storage import check_place
-from ..summary import text_table
+from ..run.csv_files import check_csv_place, write_csv
+from ..run.storage import check_place
 from .common import (
     INTERRUPTED,
     TERMINATED,
@@ -41,9 +41,9 @@ from .common import (
 from .effort import affordable, packets_text
 
 if TYPE_CHECKING:
-    from ..results import Result
-    from ..scenario import Scenario, Seeds
-    from ..summary import Row
+    from ..experiment.scenario import Scenario, Seeds
+    from ..metrics.summary import Row
+    from ..run.results import Result
 
 
 GLOSSARY = "What the columns mean: inprofile glossary"
@@ -158,7 +158,7 @@ def _write_packets(
     ns2_trace: Path | None,
 ) -> None:
     """Run a seed once more for each file of packets that is asked for; say what was written."""
-    from ..packets import NotCaptured, write_capture, write_ns2_trace
+    from ..run.packets import NotCaptured, write_capture, write_ns2_trace
 
     if pcap is not None:
         try:
@@ -177,7 +177,7 @@ def _write_packets(
 
 def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -> Result:
     """Run and write the result; if interrupted, say what was kept."""
-    from ..sweeps.kept import InterruptedRun, run_kept
+    from ..studies.sweep.kept import InterruptedRun, run_kept
 
     try:
         place = check_place(out)

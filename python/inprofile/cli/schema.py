@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..mechanisms import schema as the_schema
+from ..experiment.mechanisms import schema as the_schema
 from .common import Own, guarded, say
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..storage import FolderInUse, check_folder
+from ..run.storage import FolderInUse, check_folder
 from .common import Jobs, Json, Open, Planned, Refused, Yes, emit, guarded, names_of, resumable, say, seeds_of
 from .effort import affordable, print_plan
 
 if TYPE_CHECKING:
-    from ..suite import Plan
-    from ..suite.scenarios import About
+    from ..studies.suite import Plan
+    from ..studies.suite.scenarios import About
 
 
 @guarded
@@ -66,7 +66,7 @@ def suite(
     json_: Json = False,
 ) -> None:
     """Run RFC 7928's scenarios, or L4S's coexistence map, for every queue discipline; write the report."""
-    from ..suite import (
+    from ..studies.suite import (
         CACHE,
         SUITES,
         UnknownContestantError,
@@ -75,9 +75,9 @@ def suite(
         read,
         write_files,
     )
-    from ..suite import plan as planned
-    from ..suite import suite as work
-    from ..suite.tables import as_text
+    from ..studies.suite import plan as planned
+    from ..studies.suite import suite as work
+    from ..studies.suite.tables import as_text
 
     if name not in SUITES:
         raise Refused(f'there is no suite "{name}": write {", ".join(SUITES)}')
@@ -131,7 +131,7 @@ def suite(
 
 def _otherwise(made: Plan, out: Path) -> str:
     """What an earlier report in the folder was made of, if that differs; raise FolderInUse if it is none."""
-    from ..suite.page import earlier
+    from ..studies.suite.page import earlier
 
     found = earlier(out, made.about.name)
     if found is None:
@@ -176,7 +176,7 @@ def _count(text: str) -> int:
 
 
 def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
-    from ..suite import CACHE
+    from ..studies.suite import CACHE
 
     what = f"{len(plan.contestants)} contestants in {len(plan.definitions)} scenarios"
     print_plan(plan, what, jobs, CACHE, as_json)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._input import visible
-from ..quantity import pm
+from ..metrics.quantity import pm
 from .common import (
     INTERRUPTED,
     TERMINATED,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-    from ..sweeps import State, Sweep
-    from ..sweeps.plan import Plan
-    from ..sweeps.running import Backend
+    from ..studies.sweep import State, Sweep
+    from ..studies.sweep.plan import Plan
+    from ..studies.sweep.running import Backend
 
 ROWS = 12
 """Settings shown while it runs."""
@@ -129,9 +129,9 @@ def sweep(
     if cluster is not None and (slurm or slurm_set):
         raise Refused("--cluster and --slurm are two places: choose one")
     scenario = open_scenario(file, set_)
-    from ..sweeps import SweepError, check_folder_of, make, run_plan
-    from ..sweeps.axes import axis_of, design_of
-    from ..sweeps.stopping import named, until_of
+    from ..studies.sweep import SweepError, check_folder_of, make, run_plan
+    from ..studies.sweep.axes import axis_of, design_of
+    from ..studies.sweep.stopping import named, until_of
 
     try:
         combined = design_of(design)
@@ -153,7 +153,7 @@ def sweep(
         raise Refused(str(error)) from None
     picture = None
     if plot:
-        from ..sweeps.figure import save
+        from ..studies.sweep.figure import save
 
         picture = save(found, shown)
     if json_:
@@ -166,10 +166,10 @@ def _backend(
     jobs: int | None, cluster: str | None, slurm: bool, slurm_set: list[str] | None, out: Path
 ) -> Backend:
     if cluster is None and not slurm and not slurm_set:
-        from ..sweeps.running import Local
+        from ..studies.sweep.running import Local
 
         return Local(jobs)
-    from ..sweeps import elsewhere
+    from ..studies.sweep import elsewhere
 
     if jobs is not None:
         raise Refused("--jobs is for this machine's threads: elsewhere the cluster says how many there are")
@@ -243,7 +243,7 @@ def _table(state: State, width: int) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    from ..sweeps.result import short_keys
+    from ..studies.sweep.result import short_keys
 
     plan = state.plan
     table = Table(box=None, pad_edge=False)
@@ -265,7 +265,7 @@ def _table(state: State, width: int) -> RenderableType:
 
 def as_text(found: Sweep, metrics: list[str], out: Path, picture: Path | None) -> str:
     """The settings with their figures, and where everything is."""
-    from ..summary import text_table
+    from ..metrics.summary import text_table
 
     lines = [
         f"{found.title}: {len(found):,} setting{'s' * (len(found) != 1)}, {found.runs:,} runs",

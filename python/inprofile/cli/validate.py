@@ -51,9 +51,9 @@ def validate(
     seeds are run, and fairness, rates and drops compared in distribution.
     Both need \[tcp] profile = "ns2".
     """
-    from ..distribution import Distribution, TooFewSeeds, validate_distribution
-    from ..validate import NotInNs2, Ns2Failed, Ns2Missing, Validation, by_events
-    from ..validate import validate as run_both
+    from ..studies.validate import NotInNs2, Ns2Failed, Ns2Missing, Validation, by_events
+    from ..studies.validate import validate as run_both
+    from ..studies.validate.distribution import Distribution, TooFewSeeds, validate_distribution
 
     if patience is not None:
         raise Refused(f"--patience is called --timeout now: write --timeout {patience}")

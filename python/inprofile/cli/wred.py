@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from .._input import visible
-from ..quantity import bits_per_second, number, pm, quantity
-from ..storage import check_folder, write_whole
-from ..summary import text_table
-from ..switch import Port, Unreadable, check, read
-from ..switch.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
-from ..switch.profile import alike
+from ..metrics.quantity import bits_per_second, number, pm, quantity
+from ..metrics.summary import text_table
+from ..run.storage import check_folder, write_whole
+from ..studies.wred import Port, Unreadable, check, read
+from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
+from ..studies.wred.profile import alike
 from .common import Jobs, Json, Refused, emit, guarded, progress, say
 
 __all__ = ["wred"]
@@ -183,7 +183,7 @@ def _write(found: list[tuple[Port, list[Outcome]]], traffic: Traffic, out: Path)
     """`NAME.svg`, and `NAME-COLOUR-SENDERS.toml` for each case; numbered where used in two ways."""
     import vl_convert
 
-    from ..switch.drawing import curves
+    from ..studies.wred.drawing import curves
 
     stems: dict[str, int] = {}
     for port, ran in found:

@@ -16,6 +16,9 @@ From then on an experiment may say `marker = { kind = "every_tenth", n = 20 }`. 
 of such classes: `--mechanism FILE`. They run in simulations; what is to run on real links is written in Rust.
 """
 
+from . import engine  # noqa: F401 (first, as it settles what _internal is)
+
+# isort: split
 from .._internal import MechanismError
 from .classes import Aqm, Bytes, Duration, Marker, Rate, parameter
 from .registry import Cost, cost, load_classes, register, registered

@@ -1,16 +1,18 @@
 """The papers that are reproduced: one folder each, with scenario files, claims and the paper's numbers.
 
 A paper's folder holds `paper.toml` (what was run, claimed, assumed and printed; see `entry`), its scenario
-files, and `claims.py`. What else it needs it may have of its own; `plain` has it for a paper that doesn't:
+files, and `claims.py`. What else it needs it may have of its own; `defaults` has it for a paper that doesn't:
 
 - `claims`: `findings(paper, cells, variant)`, how each claim is judged; where it has one,
   `table(paper, cells)`, the paper's tables beside ours (else the printed numbers), and
   `rests_on(paper, claim, cell)`, whether a claim's verdict needs a cell of its set-up (else all do);
 - `experiments`: `jobs(paper, quick, full)`, what is run, in batches; `full` adds crossed cells, further
   set-ups and sweeps;
-- `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`inprofile.measures.Measures`);
+- `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs
+  (`inprofile.metrics.measures.Measures`);
 - `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`;
-- `atlas.json`: where each claim holds over the paper's readings and unstated inputs (`inprofile.atlas`).
+- `atlas.json`: where each claim holds over the paper's readings and unstated inputs
+  (`inprofile.studies.atlas`).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ __all__ = ["Batches", "Cell", "Entry", "Job", "Paper", "PaperError", "UnknownPap
 
 _HERE = Path(__file__).parent
 #: Parts that a paper need not have of its own.
-_PLAIN = ("experiments", "measure", "page")
+_DEFAULTS = ("experiments", "measure", "page")
 
 
 class UnknownPaperError(LookupError):
@@ -167,17 +169,17 @@ class Paper:
         return None
 
     def module(self, part: str) -> ModuleType:
-        """Import a part of the paper's code, or the common one in `plain` where it has none of its own.
+        """Import a part of the paper's code, or the common one in `defaults` where it has none of its own.
 
         Raises `PaperError` for a paper without claims.
         """
         if (self.folder / f"{part}.py").exists():
             return importlib.import_module(f"{self._package()}.{part}")
-        if part not in _PLAIN:
+        if part not in _DEFAULTS:
             raise PaperError(
                 f"{self.folder} has no {part}.py: write one with findings(paper, cells, variant)"
             )
-        return importlib.import_module(f"{__name__}.plain")
+        return importlib.import_module(f"{__name__}.defaults")
 
     def rests_on(self, claim: str, cell: Cell) -> bool:
         """Whether a claim's verdict in a set-up needs this cell: all, unless the paper's `claims` say so."""

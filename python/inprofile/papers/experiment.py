@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import Cell, Job, Paper
 
 if TYPE_CHECKING:
-    from ..scenario import Scenario
+    from ..experiment.scenario import Scenario
 
 __all__ = ["measured_with", "scenario_of"]
 
@@ -19,7 +19,7 @@ def scenario_of(
     paper: Paper, job: Job, cells: Mapping[Cell, Any], base: dict[str, Scenario]
 ) -> tuple[Scenario, Mapping[str, object]]:
     """Build a cell's experiment, and those of its values that were derived from other cells' runs."""
-    from ..scenario import load
+    from ..experiment.scenario import load
 
     if job.file not in base:
         base[job.file] = load(paper.folder / job.file)
@@ -35,7 +35,7 @@ _WORDS = frozenset({"title", "text", "where", "fitted", "cost"})
 
 def measured_with(paper: Paper, job: Job) -> list[object]:
     """What decides a cell's measures beside its runs: how it is measured, and what that reads."""
-    from .. import measures
+    from ..metrics import measures
 
     return [
         inspect.getsource(measures),

@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..judge import Comparison
-from ..measures import Array, Measures
-from ..stats import FREE, Bounds
+from ..metrics.measures import Array, Measures
+from ..metrics.stats import FREE, Bounds
+from .judge import Comparison
 
 __all__ = ["Measure", "Pair", "paired", "ratios", "same_seeds"]
 

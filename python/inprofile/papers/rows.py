@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NotRequired, TypedDict
 
-from ..measures import Measures
-from ..stats import FREE, SHARE, Bounds
+from ..metrics.measures import Measures
+from ..metrics.stats import FREE, SHARE, Bounds
 from . import Cell, Paper
 
 __all__ = ["TableRow", "bounds_of", "printed_rows", "row"]

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .._version import __version__
-from ..senders import Sender, senders
-from ..stats import estimated
-from ..storage import replace_text
-from . import Batches, Job, Paper, again
+from ..experiment.senders import Sender, senders
+from ..metrics.stats import estimated
+from ..own.engine import __version__
+from ..run.storage import replace_text
+from . import Batches, Job, Paper, rerun
 from .rows import TableRow, bounds_of, printed_rows
 
 __all__ = ["NAME", "OWN", "Plan", "committed", "make", "plan", "stale", "write"]
@@ -38,7 +38,7 @@ class Plan:
     """What is run of a paper: by sender, its own first."""
 
     paper: Paper
-    trials: Mapping[str, again.Trial]
+    trials: Mapping[str, rerun.Trial]
 
     @property
     def runs(self) -> int:
@@ -66,12 +66,12 @@ def plan(paper: Paper, quick: bool = False) -> Plan:
     here = replace(paper, about=about)
     own: Batches = here.module("experiments").jobs(here, quick)
     batches = {OWN: own} | {s.id: _sent(here, own, s) for s in senders()}
-    return Plan(paper, {sender: again.Trial(here, made) for sender, made in batches.items()})
+    return Plan(paper, {sender: rerun.Trial(here, made) for sender, made in batches.items()})
 
 
 def _sent(paper: Paper, batches: Batches, sender: Sender) -> Batches:
     """The jobs with another sender's `[tcp]` in place of theirs."""
-    from ..scenario import load
+    from ..experiment.scenario import load
 
     files = {job.file for batch in batches for job in batch}
     written = {file: load(paper.folder / file).check().effective["tcp"] for file in files}
@@ -95,7 +95,7 @@ def make(
     """Run it, and return what `today.json` keeps. `progress` is told runs finished."""
     paper = planned.paper
     trials = planned.trials
-    again.run(list(trials.values()), jobs=jobs, cache=cache, progress=progress)
+    rerun.run(list(trials.values()), jobs=jobs, cache=cache, progress=progress)
     answers = {name: trial.answers() for name, trial in trials.items()}
     return {
         "paper": paper.name,
@@ -122,7 +122,7 @@ def make(
     }
 
 
-def _rows(trials: Mapping[str, again.Trial]) -> list[dict[str, Any]]:
+def _rows(trials: Mapping[str, rerun.Trial]) -> list[dict[str, Any]]:
     """The paper's tables, a row a figure and scheme, with the mean under each sender."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for name, trial in trials.items():
@@ -137,7 +137,7 @@ def _rows(trials: Mapping[str, again.Trial]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _table(trial: again.Trial) -> Sequence[TableRow]:
+def _table(trial: rerun.Trial) -> Sequence[TableRow]:
     claims = trial.paper.module("claims")
     if hasattr(claims, "table"):
         made: list[TableRow] = claims.table(trial.paper, trial.cells)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ..judge import Verdict
-from ..storage import replace_text
+from ..run.storage import replace_text
 from . import Paper
+from .judge import Verdict
 
 __all__ = ["NAME", "Answered", "Verdicts", "committed", "counts", "stale", "taken", "total", "write"]
 

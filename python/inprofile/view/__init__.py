@@ -5,8 +5,8 @@ And on a running router: what its customers get at this moment.
 
 from .export import export
 from .folder import Folder, NoResults
-from .look import RouterError
 from .router import Watch, router
 from .server import PortInUse, listen, serve
+from .snapshot import RouterError
 
 __all__ = ["Folder", "NoResults", "PortInUse", "RouterError", "Watch", "export", "listen", "router", "serve"]

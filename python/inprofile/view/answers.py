@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results import Result
-from ..summary import unit_of
+from ..metrics.summary import unit_of
+from ..run.results import Result
 from .pack import Arrays, pack
 
 if TYPE_CHECKING:

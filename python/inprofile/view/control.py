@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._input import visible
-from .look import (
+from .snapshot import (
     ANSWER_TIMEOUT,
     COLOURS,
     LARGEST,

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from ..storage import ResultError, check_folder, write_whole
+from ..run.storage import ResultError, check_folder, write_whole
 from . import answers, sweeps
 from .folder import Entry, Folder
 from .server import page_files

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._input import read_file
-from .._version import __version__
-from ..results import Provenance, Result
-from ..scenario import Scenario
-from ..storage import LARGEST_MANIFEST, MANIFEST, TABLES, ResultError, read_folder, read_manifest
-from ..sweeps.kept import HEAD as UNFINISHED
-from ..sweeps.ledger import LEDGER
-from ..sweeps.plan import HEAD as SWEEP
-from ..sweeps.plan import scenario_of
+from ..experiment.scenario import Scenario
+from ..own.engine import __version__
+from ..run.results import Provenance, Result
+from ..run.storage import LARGEST_MANIFEST, MANIFEST, TABLES, ResultError, read_folder, read_manifest
+from ..studies.sweep.kept import HEAD as UNFINISHED
+from ..studies.sweep.ledger import LEDGER
+from ..studies.sweep.plan import HEAD as SWEEP
+from ..studies.sweep.plan import scenario_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

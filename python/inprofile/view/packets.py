@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..results import Result
+from ..run.results import Result
 from .pack import Arrays, pack
 from .why import Step, explain
 

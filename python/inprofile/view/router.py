@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._version import __version__
+from ..own.engine import __version__
 from .answers import plain
 from .control import Control
-from .look import Look, Router, RouterError
 from .metrics import Metrics
 from .pack import Arrays, pack
+from .snapshot import Look, Router, RouterError
 
 __all__ = ["EVERY", "Watch", "router"]
 
@@ -53,7 +53,7 @@ def router(name: str) -> Router:
     >>> router("127.0.0.1:9101/metrics")
     Traceback (most recent call last):
         ...
-    inprofile.view.look.RouterError: 127.0.0.1:9101/metrics is no path of a socket: write http://127.0.0.1:9101/metrics
+    inprofile.view.snapshot.RouterError: 127.0.0.1:9101/metrics is no path of a socket: write http://127.0.0.1:9101/metrics
     """
     if "://" in name:
         return Metrics(name)

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._input import visible
+from ..experiment.scenario import ScenarioError
 from ..own import MechanismError
-from ..scenario import ScenarioError
-from ..storage import ResultError
+from ..run.storage import ResultError
 from . import answers, packets, sweeps, whatif
 from .folder import Folder, Unknown
 from .router import Watch
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from ..results import Result
+    from ..run.results import Result
 
 __all__ = ["HOST", "PAGE", "PORT", "PortInUse", "application", "listen", "page_files", "serve"]
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contracts import figure_over_runs
-from ..sweeps.axes import column_of
-from ..sweeps.dataset import part_files
-from ..sweeps.result import short_keys
+from ..metrics.contracts import figure_over_runs
+from ..studies.sweep.axes import column_of
+from ..studies.sweep.dataset import part_files
+from ..studies.sweep.result import short_keys
 from .folder import Folder, Unknown, sweep_head
 from .pack import Arrays, pack
 

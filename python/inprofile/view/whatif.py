@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _internal
-from .._runner import threads
-from ..results import Provenance, Result
-from ..scenario import Scenario
+from ..experiment.scenario import Scenario
+from ..run.pool import threads
+from ..run.results import Provenance, Result
 from .answers import figures, lines
 from .knobs import knobs
 from .pack import Arrays, pack

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..glossary import entries
-from ..quantity import bits_per_second, number
+from ..metrics.glossary import entries
+from ..metrics.quantity import bits_per_second, number
 
 __all__ = ["Explained", "Step", "explain"]
 

@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from ...judge import Comparison, Finding, Number
-from ...measures import Measures
-from ...quantity import mean_pm
-from ...stats import FREE, SHARE, UNLIKE
+from ...metrics.measures import Measures
+from ...metrics.quantity import mean_pm
+from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Entry, Paper
+from ..judge import Comparison, Finding, Number
 from ..pairing import ratios
 from .measure import SOON, placebo_rate
 from .placebo import more, table

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from ...judge import Comparison
-from ...measures import Array, Measures
-from ...quantity import mean_pm, number
-from ...report import charts as draw
-from ...stats import estimate, prediction95
+from ...charts import kinds as draw
+from ...metrics.measures import Array, Measures
+from ...metrics.quantity import mean_pm, number
+from ...metrics.stats import estimate, prediction95
 from .. import Cell, Entry
-from ..plain import variants_of
+from ..defaults import variants_of
+from ..judge import Comparison
 from .placebo import placebo_comparisons
 from .rows import side, titles
 from .schemes import level
 from .sweeps import sweeps
 
 if TYPE_CHECKING:
-    from ...reproduced import Report
+    from ..report import Report
 
 __all__ = ["context"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...judge import Comparison
-from ...stats import SHARE, UNLIKE, ci95, estimated
+from ...metrics.stats import SHARE, UNLIKE, ci95, estimated
 from .. import Paper
-from ..plain import variants_of
+from ..defaults import variants_of
+from ..judge import Comparison
 from ..rows import TableRow, row
 from .schemes import Cells, Schemes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...stats import ci95
+from ...metrics.stats import ci95
 from .. import Paper
 
 __all__ = ["side", "titles"]

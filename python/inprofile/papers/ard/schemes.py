@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...measures import Array, Measures
+from ...metrics.measures import Array, Measures
 from .. import Cell, Entry, Paper
 from ..pairing import Pair
 

@@ -11,16 +11,16 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
-from ...measures import Array, Measures
-from ...quantity import number
-from ...report import charts as draw
-from ...stats import ci95
+from ...charts import kinds as draw
+from ...metrics.measures import Array, Measures
+from ...metrics.quantity import number
+from ...metrics.stats import ci95
 from .. import Cell, Entry, Paper
-from ..plain import sweep_jobs, value_named, values_of
+from ..defaults import sweep_jobs, value_named, values_of
 from .rows import side, titles
 
 if TYPE_CHECKING:
-    from ...reproduced import Report
+    from ..report import Report
 
 __all__ = ["kept", "reduce", "renew", "sweeps"]
 
@@ -159,8 +159,8 @@ def kept() -> Kept:
 def renew(jobs: int | None = None) -> None:
     """Run all sweeps and keep them."""
     from ... import papers
-    from ..._measured import Experiment, measure_all
-    from ...scenario import load
+    from ...experiment.scenario import load
+    from ...run.reduction import Experiment, measure_all
     from .claims import derived
     from .measure import measure
 

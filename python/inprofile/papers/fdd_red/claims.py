@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from ...judge import Comparison, Finding, Number
-from ...measures import Measures
-from ...stats import FREE, SHARE, UNLIKE, jain
+from ...metrics.measures import Measures
+from ...metrics.stats import FREE, SHARE, UNLIKE, jain
 from .. import Cell, Entry, Paper
+from ..judge import Comparison, Finding, Number
 from ..pairing import Pair
 from .tables import at_point, more, rates, table
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...measures import Array, Measures, Series, Trace, by_flow, rows
+from ...metrics.measures import Array, Measures, Series, Trace, by_flow, rows
 from .. import Cell, Paper
 
 if TYPE_CHECKING:
-    from ...results import Result
+    from ...run.results import Result
 
 __all__ = ["FLOWS", "full_from", "measure", "spread"]
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ...judge import Verdict
-from ...measures import Measures, Trace
-from ...quantity import mean_pm, number, pm
-from ...report import charts as draw
-from ...report import curves
-from ...report.short import listed
-from ...stats import SHARE, Estimate, Interval, ci95, jain
+from ...charts import curves
+from ...charts import kinds as draw
+from ...metrics.measures import Measures, Trace
+from ...metrics.quantity import mean_pm, number, pm
+from ...metrics.stats import SHARE, Estimate, Interval, ci95, jain
 from .. import Cell, Entry
-from ..plain import value_named
+from ..defaults import value_named
+from ..judge import Verdict
+from ..judge_text import listed
 from .experiments import point_values
 from .measure import FLOWS
 from .tables import ADDED, Added, added, at_point, crossing, placebos, rates
 
 if TYPE_CHECKING:
-    from ...reproduced import Report
+    from ..report import Report
 
 __all__ = ["context"]
 

@@ -7,10 +7,10 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from ...judge import judge
-from ...measures import Measures
-from ...stats import FREE, SHARE, UNLIKE, ci95, estimate
+from ...metrics.measures import Measures
+from ...metrics.stats import FREE, SHARE, UNLIKE, ci95, estimate
 from .. import Cell, Entry, Paper
+from ..judge import judge
 from ..pairing import paired
 from ..rows import TableRow, row
 from .experiments import crossed, point_values
@@ -34,7 +34,7 @@ def rates(paper: Paper, topology: str, scheme: str) -> list[float]:
     """Each flow's throughput in bit/s as Table 2 prints it.
 
     >>> from inprofile import papers
-    >>> from inprofile.stats import jain
+    >>> from inprofile.metrics.stats import jain
     >>> round(jain(rates(papers.load("fdd-red"), "equal", "red")), 4)
     0.9766
     """

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...judge import Comparison, Finding
-from ...stats import FREE, SHARE, UNLIKE
+from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Cell, Entry, Paper
+from ..judge import Comparison, Finding
 from ..rows import TableRow, row
 from .frontiers import MATCHED
 from .notes import notes

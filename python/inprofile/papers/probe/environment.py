@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...stats import estimate
+from ...metrics.stats import estimate
 from .. import Paper
 from .frontiers import log_ratio
 from .runs import Runs
 
 if TYPE_CHECKING:
-    from ...reproduced import Report
+    from ..report import Report
 
 __all__ = ["laws", "paper_says"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...measures import Array, Measures
+from ...metrics.measures import Array, Measures
 
 __all__ = ["MATCHED", "Frontier", "at_equal_delay", "log_ratio"]
 

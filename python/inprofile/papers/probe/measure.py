@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...measures import Array, Measures, Series, by_flow, rows
+from ...metrics.measures import Array, Measures, Series, by_flow, rows
 from .. import Cell, Paper
 
 if TYPE_CHECKING:
-    from ...results import Result
+    from ...run.results import Result
 
 __all__ = ["BINS", "load_variance", "measure"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...quantity import mean_pm
+from ...metrics.quantity import mean_pm
 from .. import Paper
 from .experiments import swept
 from .frontiers import Frontier, log_ratio

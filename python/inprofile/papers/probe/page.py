@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...measures import Array
-from ...quantity import number
-from ...report import charts as draw
-from ...report.curves import curve, frontier
-from ...stats import estimate
+from ...charts import kinds as draw
+from ...charts.curves import curve, frontier
+from ...metrics.measures import Array
+from ...metrics.quantity import number
+from ...metrics.stats import estimate
 from .. import Entry
 from ..figure import Figure, Panels
 from .claims import UDP
@@ -22,7 +22,7 @@ from .measure import BINS
 from .runs import Runs
 
 if TYPE_CHECKING:
-    from ...reproduced import Report
+    from ..report import Report
 
 __all__ = ["context"]
 

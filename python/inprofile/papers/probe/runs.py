@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from ...judge import Comparison
-from ...measures import Array, Measures
-from ...stats import FREE, Bounds
+from ...metrics.measures import Array, Measures
+from ...metrics.stats import FREE, Bounds
 from .. import Cell, Entry
+from ..judge import Comparison
 from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratio
 
 __all__ = ["Cells", "Flows", "Runs", "minus", "per_seed"]

@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from ...judge import Comparison, Finding, Number
-from ...measures import Array, Measures
-from ...quantity import pm
-from ...stats import UNLIKE, estimate
+from ...metrics.measures import Array, Measures
+from ...metrics.quantity import pm
+from ...metrics.stats import UNLIKE, estimate
 from .. import Cell, Entry, Paper
+from ..judge import Comparison, Finding, Number
 from ..pairing import Pair
 from ..rows import TableRow, row
 from . import experiments

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...measures import Array, Measures
-from ...quantity import mean_pm, number
-from ...report import charts as draw
-from ...report.curves import curve
+from ...charts import kinds as draw
+from ...charts.curves import curve
+from ...metrics.measures import Array, Measures
+from ...metrics.quantity import mean_pm, number
 from .. import Cell, Entry
+from ..defaults import value_named
 from ..figure import Figure
-from ..plain import value_named
 from .claims import COLUMNS, crossings, kept_share, points, printed_table, profiles, titles
 from .experiments import levels, subscribed
 
 if TYPE_CHECKING:
-    from ...reproduced import Report
+    from ..report import Report
 
 __all__ = ["context"]
 

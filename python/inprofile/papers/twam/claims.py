@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...judge import Comparison, Finding
-from ...measures import Array, Measures
-from ...stats import UNLIKE
+from ...metrics.measures import Array, Measures
+from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
+from ..judge import Comparison, Finding
 from ..pairing import Measure, paired, same_seeds
 from ..rows import TableRow, row
 from . import cost

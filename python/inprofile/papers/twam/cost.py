@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from ...quantity import pm
-from ...stats import estimate
+from ...metrics.quantity import pm
+from ...metrics.stats import estimate
 
 __all__ = ["Cost", "measured"]
 

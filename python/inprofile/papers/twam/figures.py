@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from ...measures import Array
-from ...report.shapes import DASHES, Spec, chart_of, fill, shape
+from ...charts.shapes import DASHES, Spec, chart_of, fill, shape
+from ...metrics.measures import Array
 
 __all__ = ["lines"]
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...measures import Array, Measures, Series, Trace, by_flow, rows
+from ...metrics.measures import Array, Measures, Series, Trace, by_flow, rows
 from .. import Cell, Entry, Paper
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ...results import Result
+    from ...run.results import Result
 
 __all__ = ["PACKET", "contracts", "fairness", "measure", "relative_error", "within"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...measures import Array, Measures
-from ...quantity import pm
-from ...report import charts as draw
-from ...stats import UNLIKE, ci95, estimate
+from ...charts import kinds as draw
+from ...metrics.measures import Array, Measures
+from ...metrics.quantity import pm
+from ...metrics.stats import UNLIKE, ci95, estimate
 from .. import Cell, Entry
 from ..figure import Figure, Panels
 from ..pairing import paired
@@ -20,7 +20,7 @@ from .figures import lines
 from .measure import PACKET, contracts
 
 if TYPE_CHECKING:
-    from ...reproduced import Report
+    from ..report import Report
 
 __all__ = ["context"]
 

@@ -1,0 +1,183 @@
+"""What a paper has that needs no code of its own for it: what is run, what is measured, what its page shows.
+
+- Run is every scheme on every topology in every set-up and variant, with the same seeds: the scenario file
+  of the set-up's `scenarios` (or the topology's `file`) with what set-up, scheme and variant `set`. A `set`
+  may be by topology. With `full` the `sweeps` too: `key` at each of `values`, on the first topology.
+- Kept are all metrics by name, `QUEUE.column` and `PLACE.column` of every queue and marker, and
+  `GROUP.column`, the mean over the flows of a group.
+- The page has the printed numbers as dots, and what the text leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..metrics.measures import Array, Measures, by_flow, rows
+from . import Batches, Cell, Entry, Job, Paper
+
+if TYPE_CHECKING:
+    from ..run.results import Result
+    from .report import Report
+
+__all__ = ["context", "jobs", "measure", "sweep_jobs", "value_named", "values_of", "variants_of"]
+
+Charts = MutableMapping[str, Mapping[str, Any]]
+
+
+def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
+    """List what `reproduce` runs; derived schemes come after those they are derived from."""
+    seeds = paper.seeds.whole("quick" if quick else "full")
+    batches = [
+        [_job(paper, Cell(setup.id, topology.id, scheme, variant), seeds) for scheme in schemes]
+        for variant in variants_of(paper)
+        for setup in paper.setups
+        for topology in paper.topologies
+        for schemes in _turns(paper, None)
+    ]
+    return batches + (list(sweep_jobs(paper, quick)) if full else [])
+
+
+def variants_of(paper: Paper) -> list[str]:
+    """The plain condition, and the paper's variants that are runs of their own."""
+    return ["", *(v.id for v in paper.variants if not v.flag("same_runs"))]
+
+
+def sweep_jobs(paper: Paper, quick: bool = False) -> Iterator[list[Job]]:
+    """Batches of all sweeps: one parameter varied at a time, on the first topology, few seeds."""
+    seeds = paper.seeds.whole("sweep_quick" if quick else "sweep") if paper.sweeps else 0
+    topology = paper.topologies[0].id
+    for sweep in paper.sweeps:
+        for setup in sweep.words("setups"):
+            for schemes in _turns(paper, sweep):
+                yield [
+                    _job(paper, Cell(setup, topology, scheme, sweep=sweep.id, value=value), seeds)
+                    for value in values_of(sweep)
+                    for scheme in schemes
+                ]
+
+
+def values_of(sweep: Entry) -> list[str]:
+    """Values of a sweep as cells name them."""
+    return [str(value) for value in sweep["values"]]
+
+
+def value_named(paper: Paper, sweep: Entry, value: str) -> str:
+    """A value of a sweep in words: the title of the reading or input that sets it, else as it is written.
+
+    >>> from inprofile import papers
+    >>> ard = papers.load("ard")
+    >>> value_named(ard, ard.find("sweeps", "drop-order"), "of_remarked")
+    'those chosen for remarking'
+    """
+    if "key" not in sweep:
+        return value
+    key = sweep.word("key")
+    for table, listed in (("readings", "alternatives"), ("inputs", "values")):
+        for entry in paper.top.tables(table):
+            for choice in entry.tables(listed):
+                if str(choice.changes.get(key)).lower() == value.lower() and choice.title:
+                    return choice.title
+    return value
+
+
+def _turns(paper: Paper, sweep: Entry | None) -> list[list[str]]:
+    """Schemes that run at once, and those that are derived from them."""
+    wanted = None if sweep is None or "schemes" not in sweep else sweep.words("schemes")
+    schemes = [s for s in paper.schemes if wanted is None or s.id in wanted]
+    turns = [[s.id for s in schemes if ("after" in s) == later] for later in (False, True)]
+    return [turn for turn in turns if turn]
+
+
+def _job(paper: Paper, cell: Cell, seeds: int) -> Job:
+    topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
+    setup = paper.find("setups", cell.setup)
+    values: dict[str, object] = {**_changes(setup, cell.topology), **_changes(scheme, cell.topology)}
+    if cell.variant:
+        values.update(_changes(paper.find("variants", cell.variant), cell.topology))
+    if cell.sweep:
+        sweep = paper.find("sweeps", cell.sweep)
+        values[sweep.word("key")] = dict(zip(values_of(sweep), sweep["values"], strict=True))[cell.value]
+        # A sweep needs rates and drops only.
+        values["monitors"] = []
+    after = None
+    if "after" in scheme:
+        after = Cell(cell.setup, cell.topology, scheme.word("after"), cell.variant, cell.sweep, cell.value)
+        # What replaces the scheme's parts has none of their parameters.
+        values = {path: value for path, value in values.items() if not _within(path, scheme)}
+    file = setup.table("scenarios").word(cell.topology) if "scenarios" in setup else topology.word("file")
+    return Job(cell, seeds, file, values, topology.number("cost", 0.0), after)
+
+
+def _changes(entry: Entry, topology: str) -> Mapping[str, object]:
+    """What an entry sets: by topology where the values are tables called as topologies are."""
+    changes = entry.changes
+    found = changes.get(topology)
+    return found if isinstance(found, Mapping) else {k: v for k, v in changes.items() if not _by(v, k)}
+
+
+def _by(value: object, key: str) -> bool:
+    """Whether this is another topology's table, and not a path of the experiment."""
+    return isinstance(value, Mapping) and "." not in key
+
+
+def _within(path: str, scheme: Entry) -> bool:
+    """Whether a path belongs to a part that a derived scheme `replaces`."""
+    return any(path.startswith(part) for part in (scheme.words("replaces") if "replaces" in scheme else ()))
+
+
+def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
+    """Keep metrics, and the columns of queues, markers and groups of flows."""
+    seeds = result.seeds
+    values: dict[str, Array] = {}
+    for name in dict.fromkeys(result.metrics["name"].to_pylist()):
+        values[name] = rows(result.metrics, seeds, name=name)["value"]
+    for table, key in ((result.queues, "queue"), (result.markers, "place")):
+        for place in dict.fromkeys(table[key].to_pylist()):
+            found = rows(table, seeds, **{key: place})
+            values.update({f"{place}.{column}": x for column, x in found.items() if column != "seed"})
+    groups = np.asarray(result.flows["group"].to_pylist()[: result.flows.num_rows // len(seeds)])
+    for column in ("throughput", "goodput", "sent_in", "sent_out", "dropped", "timeouts"):
+        of = by_flow(result.flows, seeds, column)
+        values.update({f"{g}.{column}": of[:, groups == g].mean(axis=1) for g in dict.fromkeys(groups)})
+    return Measures(tuple(seeds), {name: x for name, x in values.items() if np.isfinite(x).all()}, {})
+
+
+def context(report: Report, charts: Charts) -> dict[str, Any]:
+    """What the template shows: each printed measure as dots, by set-up and topology."""
+    from ..charts import kinds as draw
+    from ..metrics.stats import FREE, SHARE
+
+    paper = report.paper
+    titles = {s.id: s.title for s in paper.schemes}
+    numbers = [n for claim in paper.claims for n in claim.tables("numbers")]
+    shown = []
+    for measure in dict.fromkeys(n.word("measure") for n in numbers):
+        for setup in report.setups:
+            for topology in paper.topologies:
+                cells = {s: report.cells.get(Cell(setup.id, topology.id, s)) for s in titles}
+                bounds = SHARE if measure == "fi" else FREE
+                made = [
+                    draw.row(titles[s], m[measure], m.seeds, bounds)
+                    for s, m in cells.items()
+                    if m is not None and measure in m.values
+                ]
+                if not made:
+                    continue
+                printed = {
+                    titles[s]: p for s in titles if (p := paper.printed(measure, topology.id, s)) is not None
+                }
+                ends = [*printed.values(), *(v for one in made for v in one["values"])]
+                room = 0.05 * (max(ends) - min(ends)) or 0.05
+                name = f"{measure}-{setup.id}-{topology.id}"
+                charts[name] = draw.dots(
+                    made,
+                    [one["scheme"] for one in made],
+                    x=measure,
+                    paper=printed,
+                    domain=(min(ends) - room, max(ends) + room),
+                )
+                shown.append({"chart": name, "measure": measure, "setup": setup, "topology": topology})
+    return {"figures": shown, "quoted": paper.top.tables("quoted"), "assumed": paper.top.tables("assumed")}

@@ -1,0 +1,94 @@
+"""A reproduced paper: what was measured of it, and the verdicts. `studies.reproduce` makes and shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..own.engine import __version__
+from . import Cell, Entry, Job, Paper
+from .judge import Judged, Verdict
+from .verdicts import Answered, Verdicts
+
+__all__ = ["Report"]
+
+
+@dataclass
+class Report:
+    """A reproduced paper: what was measured, and the verdicts."""
+
+    paper: Paper
+    quick: bool
+    #: With the crossed readings, further set-ups and sweeps.
+    full: bool
+    #: Measures of every cell, as the paper's `measure` makes them.
+    cells: dict[Cell, Any]
+    #: Verdicts, one a claim and set-up whose experiments were all run (see `papers.completeness`); and the
+    #: same under each of the paper's variants, by its id.
+    judged: list[Judged]
+    variants: dict[str, list[Judged]]
+    #: What each cell was run from.
+    jobs: dict[Cell, Job]
+    #: Digest of each cell's effective experiment.
+    digests: dict[Cell, str]
+    #: Parameters that were derived from other cells' runs (a placebo's rate).
+    derived: dict[Cell, Mapping[str, object]] = field(default_factory=dict)
+    version: str = __version__
+    #: Its `atlas.json`: where each claim holds over the paper's readings and unstated inputs.
+    atlas: dict[str, Any] | None = None
+    #: Its `today.json`: every claim and scheme under today's TCP senders.
+    today: dict[str, Any] | None = None
+    #: Its `verdicts.json`: the verdicts of the last `--full`, for what was not run here or only in part.
+    committed: Verdicts | None = None
+    #: The page, once written.
+    page: Path | None = None
+
+    @property
+    def setups(self) -> list[Entry]:
+        """The set-ups that were judged here, in the paper's order."""
+        judged = {j.setup for j in self.judged}
+        return [s for s in self.paper.setups if s.id in judged]
+
+    @property
+    def shown(self) -> list[Entry]:
+        """The set-ups of which there is a verdict, of this run or committed, in the paper's order."""
+        known = {j.setup for j in self.judged} | {setup for _, setup in self.kept}
+        return [s for s in self.paper.setups if s.id in known]
+
+    @property
+    def kept(self) -> dict[tuple[str, str], Answered]:
+        """Committed verdicts of what was not run here, or only in part, by claim and set-up."""
+        ran = {(j.claim, j.setup) for j in self.judged}
+        return {key: found for key, found in self.known.items() if key not in ran}
+
+    @property
+    def known(self) -> dict[tuple[str, str], Answered]:
+        """All committed verdicts of the paper's claims and set-ups, whether run here or not."""
+        claims, setups = {c.id for c in self.paper.claims}, {s.id for s in self.paper.setups}
+        answers = [] if self.committed is None else self.committed["claims"]
+        return {(a["id"], a["setup"]): a for a in answers if a["id"] in claims and a["setup"] in setups}
+
+    def kept_under(self, claim: str, setup: str) -> dict[str, Verdict]:
+        """Committed verdicts under variants that were not run here, or only in part, by the variant's id."""
+        ran = {
+            v
+            for v, found in self.variants.items()
+            if any((j.claim, j.setup) == (claim, setup) for j in found)
+        }
+        answer = self.known.get((claim, setup))
+        return (
+            {} if answer is None else {v: Verdict(x) for v, x in answer["variants"].items() if v not in ran}
+        )
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds the verdicts rest on; the most, where experiments differ."""
+        return max(job.seeds for job in self.jobs.values())
+
+    def cell(
+        self, setup: str, topology: str, scheme: str, variant: str = "", sweep: str = "", value: str = ""
+    ) -> Any:
+        """Measures of one cell. Raises `KeyError`."""
+        return self.cells[Cell(setup, topology, scheme, variant, sweep, value)]

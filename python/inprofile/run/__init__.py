@@ -1,0 +1,1 @@
+"""Running experiments: what is run where, what runs leave, and how that is kept."""

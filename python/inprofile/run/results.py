@@ -1,0 +1,285 @@
+"""What runs leave: tables, their summary, and how they are kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._input import visible
+from ..metrics.quantity import in_seconds
+from ..metrics.summary import Rows, Summary
+from ..metrics.units import with_units
+from ..own.engine import __version__
+from ..own.sources import Source
+from .storage import TABLES, FolderInUse, ResultError, read_folder, write_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .. import _internal
+    from ..charts.plot import Plots
+    from ..metrics.contracts import Contracts
+    from ..metrics.delays import Delays
+    from ..metrics.flow_groups import Groups
+    from ..metrics.flow_times import FlowTimes
+
+__all__ = ["FolderInUse", "Provenance", "Result", "ResultError", "read"]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a result comes from: enough to get the same bytes again, and nothing that would change them."""
+
+    title: str
+    experiment: str
+    """The effective experiment, canonical JSON."""
+    effective: Mapping[str, Any]
+    """The same for a reader: nodes, links, flows and routes with every value filled in."""
+    seeds: tuple[int, ...]
+    version: str = __version__
+    live: tuple[Mapping[str, Any], ...] | None = None
+    """Of runs with real hosts: how each kept time (seconds late at the median, the 99th percentile and at
+    most), and what the kernel does otherwise. None of simulations, whose every byte follows from the rest."""
+    text: str | None = field(default=None, compare=False, repr=False)
+    """The experiment as it was written (TOML), to run it again with something changed; older results lack it.
+    Two texts of one experiment have equal provenance."""
+    overrides: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """What `--set` changed in it."""
+    sources: tuple[Source, ...] = field(default=(), compare=False, repr=False)
+    """The code of its mechanisms in Python."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the experiment."""
+        return hashlib.sha256(self.experiment.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        stored: dict[str, Any] = {
+            "title": self.title,
+            "digest": self.digest,
+            "version": self.version,
+            "seeds": list(self.seeds),
+            "conservation": True,
+            "experiment": self.experiment,
+            "effective": self.effective,
+        }
+        if self.live is not None:
+            stored["live"] = list(self.live)
+        if self.text is not None:
+            stored["text"] = self.text
+            stored["set"] = [list(pair) for pair in self.overrides]
+        if self.sources:
+            stored["sources"] = [source.to_json() for source in self.sources]
+        return stored
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Provenance:
+        """As it was stored; raise ResultError where it does not fit together."""
+        try:
+            made = cls(
+                str(stored["title"]),
+                stored["experiment"],
+                stored["effective"],
+                tuple(stored["seeds"]),
+                stored["version"],
+                tuple(stored["live"]) if "live" in stored else None,
+                stored.get("text"),
+                tuple((str(key), str(value)) for key, value in stored.get("set", ())),
+                tuple(Source.from_json(source) for source in stored.get("sources", ())),
+            )
+        except KeyError as missing:
+            raise ResultError(f"the provenance lacks {missing}") from None
+        except (AttributeError, TypeError, ValueError):
+            raise ResultError(
+                "the provenance is of another kind than is written: it was changed by hand"
+            ) from None
+        if not isinstance(made.experiment, str) or made.digest != stored.get("digest"):
+            raise ResultError("the stored experiment is not the one that was run: its digest differs")
+        return made
+
+
+class Result:
+    """What an experiment's runs left, a row a seed in each table.
+
+    Tables are Arrow's; `.to_pandas()`, polars and DuckDB take them as they are.
+
+    >>> import inprofile
+    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="30 s", seeds=2).run()
+    >>> result.flows.column_names[:4]
+    ['seed', 'flow', 'group', 'contract']
+    >>> result.summary()["fi"].unit
+    '1'
+    """
+
+    def __init__(self, tables: Mapping[str, pa.Table], provenance: Provenance) -> None:
+        """From tables by name (see `storage.TABLES`); usually `Scenario.run` or `read` makes one."""
+        self._tables = {name: with_units(name, table) for name, table in tables.items()}
+        self.provenance = provenance
+
+    @classmethod
+    def from_engine(cls, raw: _internal.Results, provenance: Provenance) -> Result:
+        """Take over what the simulator left, without a copy."""
+        import pyarrow as pa
+
+        if not raw.conservation:
+            raise ArithmeticError(
+                f"{provenance.title}: packets were lost without a cause; this is an error of ours"
+            )
+        made = raw.take(list(TABLES))
+        return cls({name: pa.table(table) for name, table in zip(TABLES, made, strict=True)}, provenance)
+
+    @property
+    def title(self) -> str:
+        """The experiment's title."""
+        return self.provenance.title
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds it was run with."""
+        return self.provenance.seeds
+
+    @property
+    def metrics(self) -> pa.Table:
+        """One figure a row: seed, name, unit, value, where (`point`), and whether headers count."""
+        return self._tables["metrics"]
+
+    @property
+    def flows(self) -> pa.Table:
+        """A row a flow and seed: contract, rates, packets by colour, drops by cause, timeouts."""
+        return self._tables["flows"]
+
+    @property
+    def drops(self) -> pa.Table:
+        """Packets lost over the whole run, by flow, place, cause and colour."""
+        return self._tables["drops"]
+
+    @property
+    def queues(self) -> pa.Table:
+        """A row a link's queue and seed."""
+        return self._tables["queues"]
+
+    @property
+    def markers(self) -> pa.Table:
+        """A row a marker and seed: at a flow's host, or at an edge."""
+        return self._tables["markers"]
+
+    @property
+    def signals(self) -> pa.Table:
+        """A row a pair of mechanisms that `[[signals]]` connects and seed: sent, lost, delivered."""
+        return self._tables["signals"]
+
+    @property
+    def series(self) -> pa.Table:
+        """What `[[monitors]]` sampled: seed, monitor, what, t (s), value."""
+        return self._tables["series"]
+
+    @property
+    def verdicts(self) -> pa.Table:
+        """Every verdict with the figures behind it, where `trace` was asked for."""
+        return self._tables["verdicts"]
+
+    @property
+    def downloads(self) -> pa.Table:
+        """Pages of the web and chunks of video that arrived whole: when asked for, when complete (s), size.
+
+        `flow` is the video's, or the first of a page's connections; `number` counts, from 0, a client's pages
+        or a flow's chunks; `stalled` is how long playback stalled for a chunk (s).
+        """
+        return self._tables["downloads"]
+
+    @property
+    def delays(self) -> pa.Table:
+        """Distributions that `measure.distributions` asks for: a row a seed, measure, point, group, colour.
+
+        How many (`count`), and in s: `mean`, `min`, `p50`, `p90`, `p99`, `p99_9`, `max`. A point is a link,
+        `receivers`, or a class of either (`receivers/af`). An empty group or colour means all of them.
+        """
+        return self._tables["delays"]
+
+    @property
+    def cdf(self) -> pa.Table:
+        """The same as cumulative distributions: up to `value` (s) are a `share` (0 to 1) of them."""
+        return self._tables["cdf"]
+
+    def summary(self) -> Summary:
+        """Every metric's mean over the seeds with its 95 % interval."""
+        measure = self.provenance.effective["measure"]
+        marked = self.markers.num_rows > 0
+        return Summary(self.metrics, {"from": measure["from"], "to": measure["to"]}, marked)
+
+    def distributions(self) -> Delays:
+        """The table `delays` over the seeds: each distribution's figures with their 95 % intervals."""
+        from ..metrics.delays import Delays
+
+        return Delays(self.delays)
+
+    def flow_times(self) -> FlowTimes:
+        """Completion times of transfers and, with `measure.distributions`, start-up times of TCP flows.
+
+        By group, over the measured window and the seeds: how many, how many unfinished, mean and quantiles.
+        """
+        from ..metrics.flow_times import FlowTimes
+
+        measure = self.provenance.effective["measure"]
+        window = (in_seconds(measure["from"]), in_seconds(measure["to"]))
+        measured = bool(measure.get("distributions")) and self.provenance.live is None
+        return FlowTimes(self.flows, self.seeds, window, measured)
+
+    def rows(self, table: str) -> Rows:
+        """`flows`, `queues` or `markers` with each figure's mean and interval over the seeds."""
+        return Rows(table, self._tables[table])
+
+    @property
+    def contracts(self) -> Contracts:
+        """How well contracts were kept, by flow, group and experiment, and who got the excess."""
+        from ..metrics.contracts import Contracts
+
+        return Contracts(self)
+
+    def groups(self) -> Groups:
+        """Groups of flows: what a flow of each got on average, over the seeds."""
+        from ..metrics.flow_groups import Groups
+
+        return Groups(self)
+
+    @property
+    def plot(self) -> Plots:
+        """Figures: `.cwnd()`, `.queue()`, `.tokens()`, `.throughput()`, `.dots()`."""
+        from ..charts.plot import Plots
+
+        return Plots(self)
+
+    def write(self, folder: str | Path) -> None:
+        """Write Parquet files into `folder`, whole or not at all; an earlier result there is replaced.
+
+        Raises FolderInUse where the folder holds something else.
+        """
+        write_folder(folder, self._tables, self.provenance.to_json())
+
+    def __repr__(self) -> str:
+        n = len(self.seeds)
+        head = f"Result({self.title!r}, {n} seed{'s' * (n != 1)})\n{self.summary()}"
+        contracts = self.contracts
+        return f"{head}\n\n{contracts}" if contracts else head
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        n = len(self.seeds)
+        head = f"<p><b>{escape(visible(self.title))}</b>, {n} seed{'s' * (n != 1)}</p>"
+        contracts = self.contracts
+        kept = contracts._repr_html_() if contracts else ""
+        return head + self.summary()._repr_html_() + kept + self.rows("flows")._repr_html_()
+
+
+def read(folder: str | Path) -> Result:
+    """Take back what `Result.write` wrote.
+
+    Raises FileNotFoundError where there is nothing, `ResultError` where it is not one whole result.
+    """
+    tables, manifest = read_folder(folder)
+    return Result(tables, Provenance.from_json(manifest))

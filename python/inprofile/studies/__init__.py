@@ -1,0 +1,1 @@
+"""Questions that are studied by running experiments: one module or package each."""

@@ -1,0 +1,215 @@
+"""Runs of a plan: made once, kept in a folder, and taken from there when the same plan goes on.
+
+A run is kept under the digest of its experiment and its seed (`sweeps.ledger` has the folder); of each run
+there are a few figures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...metrics.contracts import BY_RUN
+from ...own.engine import __version__, engine_digest
+from ...run.storage import ResultError
+from ..sweep.contracts import RunsOf
+from ..sweep.dataset import parquet, part_files
+from ..sweep.ledger import Ledger, check_head
+from ..sweep.pieces import Piece
+from ..sweep.running import Job, Local
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ...experiment.scenario import Scenario
+
+__all__ = ["FIGURES", "Bench", "Runs"]
+
+Array = NDArray[np.float64]
+HEAD = "plan.json"
+SAYS = {
+    "format": "another format",
+    "version": "another version of Inprofile",
+    "engine": "another build of the simulator",
+    "experiment": "another experiment",
+}
+#: What is kept of a run; missing where there is no such figure. `worst_flow` is text.
+FIGURES = (*BY_RUN, "delay_mean", "utilisation")
+_TABLE = "runs"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Figures of the runs of one experiment, one value a seed."""
+
+    seeds: tuple[int, ...]
+    values: Mapping[str, Array]
+    worst_flow: tuple[str, ...]
+    """By seed."""
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[name]
+
+    @property
+    def kept(self) -> int:
+        """Runs in which every contract was kept."""
+        return int(self.values["all_contracts_kept"].sum())
+
+
+class Bench:
+    """Where a plan's runs are made."""
+
+    def __init__(
+        self, scenario: Scenario, place: Path | None, jobs: int | None, tell: Callable[[int], None]
+    ) -> None:
+        """Runs of variants of an experiment; kept in `place`, or nowhere. `tell` is told how many are made.
+
+        Raises FolderInUse where `place` has runs of something else, or holds other things.
+        """
+        head: dict[str, Any] = {
+            "format": 1,
+            "version": __version__,
+            "engine": engine_digest(),
+            "experiment": scenario.canonical,
+        }
+        self._local = Local(jobs, ("metrics", "flows"))
+        self._tell = tell
+        self._known: dict[tuple[str, int], dict[str, Any]] = {}
+        self._numbers: dict[str, int] = {}
+        self._scenarios: dict[str, Scenario] = {}
+        self._ledger: Ledger | None = None
+        self.made = 0
+        if place is not None:
+            check_head(place, HEAD, head, SAYS)
+            self._ledger = Ledger(place, HEAD, head)
+            self._take_up(place)
+
+    def _take_up(self, place: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        assert self._ledger is not None  # noqa: S101
+        try:
+            tables = [pq.ParquetFile(path).read() for path in part_files(place, _TABLE)]
+        except (pa.ArrowException, OSError) as error:
+            raise ResultError(f"{place / _TABLE} cannot be read: {error}") from None
+        tables += [piece.tables[_TABLE] for piece in self._ledger.pieces.values()]
+        for table in tables:
+            for row in table.to_pylist():
+                self._numbers[row["digest"]] = row["setting"]
+                self._known[row["digest"], row["seed"]] = row
+
+    @property
+    def kept_before(self) -> int:
+        """Runs that were there already."""
+        return len(self._known) - self.made
+
+    def run(self, asked: Sequence[tuple[Scenario, Sequence[int]]]) -> list[Runs]:
+        """The figures of these experiments with these seeds, in order; what is not known is run."""
+        jobs: list[Job] = []
+        digests = []
+        for scenario, seeds in asked:
+            digest = hashlib.sha256(scenario.canonical.encode()).hexdigest()[:32]
+            digests.append(digest)
+            number = self._number_of(digest)
+            missing = tuple(s for s in seeds if (digest, s) not in self._known)
+            if missing and not any(job.setting == number for job in jobs):
+                jobs.append(Job(number, scenario, missing, scenario.expected_packets(seeds=1)))
+        if jobs:
+            by_number = {number: digest for digest, number in self._numbers.items()}
+            self._local.run(jobs, lambda piece: self._keep(piece, by_number), self._beat)
+        return [self._runs(digest, seeds) for digest, (_, seeds) in zip(digests, asked, strict=True)]
+
+    def _number_of(self, digest: str) -> int:
+        """A setting's number. Those that are kept may have gaps: runs finish in any order until a kill."""
+        if digest not in self._numbers:
+            self._numbers[digest] = 1 + max(self._numbers.values(), default=-1)
+        return self._numbers[digest]
+
+    def _keep(self, piece: Piece, by_number: Mapping[int, str]) -> None:
+        import pyarrow as pa
+
+        rows = list(_reduced(piece, by_number))
+        self.made += len(rows)
+        for row in rows:
+            self._known[row["digest"], row["seed"]] = row
+        if self._ledger is not None:
+            self._ledger.keep(Piece(piece.runs, {_TABLE: pa.Table.from_pylist(rows, schema=_schema())}))
+
+    def _beat(self) -> None:
+        if self._ledger is not None:
+            self._ledger.beat()
+        self._tell(self.made)
+
+    def _runs(self, digest: str, seeds: Sequence[int]) -> Runs:
+        rows = [self._known[digest, seed] for seed in seeds]
+        values = {name: np.array([_number(row[name]) for row in rows]) for name in FIGURES}
+        return Runs(tuple(seeds), values, tuple(row["worst_flow"] for row in rows))
+
+    def finish(self) -> None:
+        """All runs are made: they become one Parquet file."""
+        import pyarrow as pa
+
+        if self._ledger is None or not self._ledger.take_all():
+            return
+        runs: dict[int, list[int]] = {}
+        rows = sorted(self._known.values(), key=lambda row: (row["setting"], row["seed"]))
+        for row in rows:
+            runs.setdefault(row["setting"], []).append(row["seed"])
+        table = pa.Table.from_pylist(rows, schema=_schema())
+        # A new file, then the ledger, then the old file goes: what ends this in between loses no run.
+        old = list(self._ledger.parts)
+        number = next(n for n in count() if n not in old)
+        self._ledger.add_part(number, list(runs.items()), {_TABLE: parquet(table, {})})
+        self._ledger.finish(without=old)
+
+    def close(self) -> None:
+        """Put what is finished onto the disk, and let go of the folder."""
+        if self._ledger is not None:
+            try:
+                self._ledger.flush()
+            finally:
+                self._ledger.close()
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    texts = [("digest", pa.string()), ("worst_flow", pa.string())]
+    first = [("setting", pa.uint32()), ("seed", pa.uint64())]
+    return pa.schema([*first, *((name, pa.float64()) for name in FIGURES), *texts])
+
+
+def _number(x: float | None) -> float:
+    return float("nan") if x is None else x
+
+
+def _reduced(piece: Piece, by_number: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    """A row a run."""
+    others: dict[tuple[int, int], dict[str, float]] = {}
+    columns = (piece.tables["metrics"][c].to_pylist() for c in ("setting", "seed", "name", "value"))
+    for setting, seed, name, value in zip(*columns, strict=True):
+        if name in FIGURES:
+            others.setdefault((setting, seed), {})[name] = value
+    flows = piece.tables["flows"]
+    runs = RunsOf.of(flows)
+    found = runs.rows.figures(runs.starts)
+    worst = flows["flow"].take(runs.rows.worst(runs.starts)).to_pylist()
+    for i, (setting, seed) in enumerate(zip(runs.settings.tolist(), runs.seeds.tolist(), strict=True)):
+        figures: dict[str, float | None] = dict.fromkeys(FIGURES)
+        figures.update({name: x for name, values in found.items() if (x := float(values[i])) == x})
+        figures.update(others[setting, seed])
+        yield {
+            "setting": setting,
+            "seed": seed,
+            "digest": by_number[setting],
+            "worst_flow": worst[i],
+            **figures,
+        }

@@ -1,0 +1,121 @@
+"""The network changed: more customers; and what would have to change where no setting meets the goal."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...experiment.scenario import Scenario
+from ...metrics.quantity import quantity
+from .bench import Bench, Runs
+from .question import Question
+from .search import Judged, Tried, judge
+
+__all__ = ["Change", "changed", "with_more"]
+
+#: Keys of a group that may be lists with a value for each flow.
+_LISTS = ("rtt", "start", "stop", "contract")
+FASTER = (1.1, 1.25, 1.5, 2.0)
+SMALLER = (0.95, 0.9, 0.8, 0.7, 0.5)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change that was tried, and whether the goal is met with it."""
+
+    what: str
+    """In words."""
+    lever: str
+    """`link`, `contracts`, `delay` or `best_effort`."""
+    factor: float
+    met: bool
+    judged: Judged
+    runs: Runs
+
+
+def with_more(question: Question, group: str, more: int) -> Question:
+    """The same network with so many more customers in a group; lists go on with their last value."""
+    at = next(g for g in question.scenario.check().effective["flows"] if g["name"] == group)
+    written = next(g for g in tomllib.loads(question.scenario._text)["flows"] if g["name"] == group)
+    values: dict[str, object] = {f"flows.{group}.count": at["count"] + more}
+    for key in _LISTS:
+        if isinstance(found := written.get(key), list):
+            values[f"flows.{group}.{key}"] = [*found, *[found[-1]] * more]
+    return question.of(question.scenario.with_(values))
+
+
+def changed(question: Question, bench: Bench, nearest: Tried, seeds: Sequence[int]) -> list[Change]:
+    """A faster link, smaller contracts: the smallest step of each that meets the goal at these settings.
+
+    Thresholds are times on the link and sizes follow from the contracts, so the settings mean the same there.
+    """
+    found: list[Change] = []
+    for lever, factors in (("link", FASTER), ("contracts", SMALLER)):
+        for factor in factors:
+            other = question.of(
+                _with_rate(question, factor) if lever == "link" else _with_less(question, factor)
+            )
+            runs = bench.run([(other.put(nearest.scheme, nearest.settings), seeds)])[0]
+            judged = judge(other, runs)
+            found.append(
+                Change(_words(question, lever, factor), lever, factor, judged.violation == 0, judged, runs)
+            )
+            if judged.violation == 0:
+                break
+    return [*found, *_lesser_goals(question, nearest)]
+
+
+def _lesser_goals(question: Question, nearest: Tried) -> list[Change]:
+    """Delay and best effort as these settings have them, where they miss what is asked for."""
+    goal, judged = question.goal, nearest.judged
+    found = []
+    if goal.delay is not None and judged.delay > goal.delay:
+        eased = replace(question, goal=replace(goal, delay=1.05 * judged.delay))
+        after = judge(eased, nearest.runs)
+        words = f'delay = "{quantity(1.05 * judged.delay, "s", 2)}" instead of {quantity(goal.delay, "s")}'
+        found.append(
+            Change(words, "delay", judged.delay / goal.delay, after.violation == 0, after, nearest.runs)
+        )
+    if goal.best_effort > 0 and judged.best_effort < goal.best_effort:
+        eased = replace(question, goal=replace(goal, best_effort=0.95 * judged.best_effort))
+        after = judge(eased, nearest.runs)
+        words = (
+            f'best_effort = "{quantity(0.95 * judged.best_effort, "bit/s", 2)}" instead of'
+            f" {quantity(goal.best_effort, 'bit/s')}"
+        )
+        factor = judged.best_effort / goal.best_effort
+        found.append(Change(words, "best_effort", factor, after.violation == 0, after, nearest.runs))
+    return found
+
+
+def _with_rate(question: Question, factor: float) -> Scenario:
+    return question.scenario.with_(
+        {f"links.{question.place.link}.rate": f"{question.link_rate * factor:.0f} bit/s"}
+    )
+
+
+def _with_less(question: Question, factor: float) -> Scenario:
+    values: dict[str, object] = {}
+    for group in question.scenario.check().effective["flows"]:
+        bought = group["contract"]
+        if group["name"] not in question.place.contracted:
+            continue
+        key = f"flows.{group['name']}.contract"
+        if isinstance(bought, list):
+            values[key] = [_scaled(text, factor) for text in bought]
+        else:
+            values[key] = _scaled(bought, factor)
+    return question.scenario.with_(values)
+
+
+def _scaled(text: str, factor: float) -> str:
+    from ...metrics.quantity import bits_per_second
+
+    return f"{bits_per_second(text) * factor:.0f} bit/s"
+
+
+def _words(question: Question, lever: str, factor: float) -> str:
+    if lever == "link":
+        return f"a link of {quantity(question.link_rate * factor, 'bit/s')}"
+    return f"contracts of {100 * factor:.0f} % of what is sold"

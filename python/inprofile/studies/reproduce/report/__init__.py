@@ -1,0 +1,39 @@
+"""Reports: an HTML page a paper that opens anywhere without a network, its data, and an overview of all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ....charts.files import write_figures
+from ....run.storage import replace_files
+from .data import measures_csv, report_json
+from .overview import write_overview
+from .page import compose, render
+
+if TYPE_CHECKING:
+    from ....papers.report import Report
+
+__all__ = ["render", "report_json", "write", "write_overview"]
+
+
+def write(report: Report, folder: Path, figures: str | None = None) -> Path:
+    """Write `index.html`, `results.json` and `measures.csv` into `folder`; return the page's path.
+
+    `figures`, "svg" or "pdf", adds `figures/` with every chart, fit to print.
+    """
+    # All of it first: who is interrupted here keeps the earlier report whole.
+    data = json.dumps(report_json(report), ensure_ascii=False, allow_nan=False, indent=1)
+    composed = compose(report)
+    page = folder / "index.html"
+    texts = {
+        folder / "results.json": data + "\n",
+        folder / "measures.csv": measures_csv(report),
+        page: render(report, composed),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_files({path: text.encode() for path, text in texts.items()})
+    if figures is not None:
+        write_figures(composed[1], folder / "figures", figures)
+    return page

@@ -1,0 +1,222 @@
+"""The page: a paper's own sections and charts put into the common frame, everything inline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ....charts.page import Charts, environment, figure, page_parts
+from ....metrics.quantity import number
+from ....papers import assumptions, verdicts
+from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict
+from ....papers.judge_text import aligned, per
+from .atlas import atlas_context
+from .short import in_three, too_few_seeds
+from .today import today_context
+
+if TYPE_CHECKING:
+    from ....papers import Cell, Entry
+    from ....papers.report import Report
+
+__all__ = ["SIGNS", "compose", "render"]
+
+#: A sign for each verdict, so that the matrix can be read without its colours.
+SIGNS = {
+    "reproduced": "✓",
+    "mostly": "◕",
+    "in_part": "◑",
+    "not_shown": "○",
+    "opposite": "✗",
+    "undecidable": "?",
+}
+
+
+def compose(report: Report) -> tuple[dict[str, Any], Charts]:
+    """Make the paper's own part of the page: what its template shows, and its charts by name."""
+    charts: Charts = {}
+    return report.paper.module("page").context(report, charts), charts
+
+
+def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None) -> str:
+    """The whole page as HTML; it needs no network and no other file."""
+    paper = report.paper
+    context, charts = composed or compose(report)
+    return (
+        environment(paper.folder, charts=charts)
+        .get_template("page.html.j2" if (paper.folder / "page.html.j2").exists() else "plain.html.j2")
+        .render(
+            report=report,
+            paper=paper,
+            about=paper.about,
+            setups=report.shown,
+            committed=report.committed,
+            answers=in_three(report, report.atlas),
+            claims=_claims(report),
+            tally=_tally(report),
+            experiments=_experiments(report),
+            seeds=_seeds(report),
+            signs=SIGNS,
+            readings=assumptions.readings(paper),
+            inputs=assumptions.inputs(paper),
+            atlas=None if report.atlas is None else atlas_context(report.atlas, paper),
+            too_few_seeds=too_few_seeds(report, report.atlas),
+            today=None if report.today is None else today_context(report.today, paper),
+            **page_parts(charts),
+            **context,
+        )
+    )
+
+
+def _claims(report: Report) -> list[dict[str, Any]]:
+    """Every claim with its verdicts: for each set-up that it was judged in, plain and under each variant."""
+    plain = {(j.claim, j.setup): j for j in report.judged}
+    return [
+        {
+            "id": claim.id,
+            "text": claim.text,
+            "says": claim.word("says", ""),
+            "setups": [
+                _ran(report, judged)
+                if (judged := plain.get((claim.id, setup.id)))
+                else _kept(report, claim.id, setup)
+                for setup in report.shown
+            ],
+        }
+        for claim in report.paper.claims
+    ]
+
+
+def _ran(report: Report, judged: Judged) -> dict[str, Any]:
+    """A claim in a set-up, as it was judged here."""
+    key = (judged.claim, judged.setup)
+    others = {v: j for v, found in report.variants.items() for j in found if (j.claim, j.setup) == key}
+    known = report.known.get(key)
+    return {
+        "setup": report.paper.find("setups", judged.setup),
+        "judged": judged,
+        "kept": None,
+        # What more experiments and seeds came to, where that is another verdict.
+        "full": Verdict(known["verdict"]) if known and known["verdict"] != judged.verdict else None,
+        "variants": [
+            {"title": v.title, "judged": other, "differs": other.verdict != judged.verdict}
+            for v in report.paper.variants
+            if (other := others.get(v.id))
+        ],
+        "kept_variants": _kept_variants(report, judged.claim, judged.setup, judged.verdict),
+        # Where a paper has one network only, there is no column for it.
+        "places": any(c.comparison.topology for c in judged.comparisons)
+        or any(n.number.topology for n in judged.numbers),
+        "comparisons": [_row(c) for c in judged.comparisons],
+        "numbers": [_number(n) for n in judged.numbers],
+        "p": _p(judged.p),
+        "p_holm": _p(judged.p_holm),
+    }
+
+
+def _kept(report: Report, claim: str, setup: Entry) -> dict[str, Any] | None:
+    """A claim in a set-up that was not run here, or only in part, with its committed verdict."""
+    found = report.kept.get((claim, setup.id))
+    if found is None:
+        return None
+    verdict = Verdict(found["verdict"])
+    return {
+        "setup": setup,
+        "judged": None,
+        "kept": {**found, "verdict": verdict, "total": verdicts.total(found)},
+        "kept_variants": _kept_variants(report, claim, setup.id, verdict),
+    }
+
+
+def _kept_variants(report: Report, claim: str, setup: str, verdict: Verdict) -> list[dict[str, Any]]:
+    """Committed verdicts under variants, of those that were not run here."""
+    known = report.kept_under(claim, setup)
+    return [
+        {"title": v.title, "verdict": known[v.id], "differs": known[v.id] != verdict}
+        for v in report.paper.variants
+        if v.id in known
+    ]
+
+
+def _experiments(report: Report) -> list[dict[str, Any]]:
+    """What was run: file, what was changed in it, seeds and digest; sweeps' are in `results.json`."""
+    return [
+        {"cell": cell, "file": job.file, "seeds": job.seeds, "digest": report.digests[cell]}
+        for cell, job in report.jobs.items()
+        if not _swept(report, cell)
+    ]
+
+
+def _swept(report: Report, cell: Cell) -> bool:
+    """Whether a cell varies an assumption; the points of a figure do not."""
+    # A paper may call a swept value's cells `sweep: value`.
+    return cell.sweep.split(": ")[0] in {s.id for s in report.paper.sweeps}
+
+
+def _seeds(report: Report) -> list[int]:
+    """How many seeds the experiments of the primary set-up have."""
+    first = report.paper.setups[0].id
+    return sorted({j.seeds for c, j in report.jobs.items() if c.setup == first and not _swept(report, c)})
+
+
+_OUTCOMES = {
+    "holds": "holds",
+    "opposite": "significantly opposite",
+    "open": "open (not significant)",
+    "undecidable": "undecidable in this set-up",
+}
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else number(p, 2)
+
+
+def _row(judged: JudgedComparison) -> dict[str, Any]:
+    c = judged.comparison
+    lo, hi = judged.interval
+    factor, name = per(c.unit, max(abs(lo), abs(hi), abs(judged.mean)))
+    shown = aligned(judged.mean / factor, lo / factor, hi / factor)
+    known = c.measured or judged.outcome != "undecidable"
+    return {
+        "label": c.label,
+        "topology": c.topology,
+        "mean": f"{shown[0]} {name}".rstrip() if known else "–",
+        "interval": f"{shown[1]} to {shown[2]}" if known else "–",
+        "p": _p(judged.p) if known else "–",
+        "outcome": judged.outcome,
+        "words": _OUTCOMES[judged.outcome],
+        "obstacle": c.obstacle if judged.outcome == "undecidable" else None,
+    }
+
+
+def _number(judged: JudgedNumber) -> dict[str, Any]:
+    n = judged.number
+    lo, hi = judged.prediction
+    factor, name = per(n.unit, max(abs(lo), abs(hi), abs(judged.mean)))
+    shown = aligned(judged.mean / factor, lo / factor, hi / factor)
+    return {
+        "label": n.label,
+        "topology": n.topology,
+        "paper": figure(n.paper, n.unit),
+        "where": n.where,
+        "mean": f"{shown[0]} {name}".rstrip(),
+        "prediction": f"{shown[1]} to {shown[2]}",
+        "inside": judged.inside,
+        "obstacle": n.obstacle,
+    }
+
+
+def _tally(report: Report) -> list[dict[str, Any]]:
+    """How many claims got which verdict, by set-up; committed ones are counted apart."""
+    return [
+        {
+            "setup": setup,
+            "counts": [
+                (verdict, sum(j.setup == setup.id and j.verdict == verdict for j in report.judged))
+                for verdict in Verdict
+            ],
+            "kept": [
+                (verdict, sum(s == setup.id and a["verdict"] == verdict for (_, s), a in report.kept.items()))
+                for verdict in Verdict
+            ],
+        }
+        for setup in report.shown
+    ]

@@ -1,0 +1,342 @@
+"""Runs on other machines: on a Dask cluster, or as SLURM's array jobs. The results are those of this machine.
+
+A batch is the text of the experiment with the values and seeds of some runs; what comes back are the tables
+as bytes. Whoever runs it has to be the same version of Inprofile with the same build of the simulator. What
+a batch's worker does not finish (it was killed, or its machine left) is given to another one, up to three
+times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...experiment.scenario import Scenario
+from ...own.engine import __version__, engine_digest
+from ...own.registry import files, load_classes
+from ...run.pool import run_each
+from ...run.storage import write_whole
+from .axes import SweepError
+from .dataset import TABLES
+from .pieces import Gathered, Piece, pack, unpack
+from .running import Job, chunked
+
+if TYPE_CHECKING:
+    from ... import _internal
+
+__all__ = ["Batch", "Dask", "Slurm", "VersionSkew", "run_batch"]
+
+#: Data packets of the runs of a batch, about: seconds of computing, and minutes of it.
+_DASK_PACKETS, _SLURM_PACKETS = 3_000_000, 60_000_000
+#: Jobs of one array: below SLURM's default MaxArraySize.
+_ARRAY = 1000
+_TRIES = 3
+
+
+class VersionSkew(SweepError):
+    """A worker that has another version of Inprofile: its runs might differ."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs for a worker, in words that any process understands."""
+
+    text: str
+    jobs: tuple[tuple[int, tuple[tuple[str, str], ...], tuple[int, ...]], ...]
+    """Of each setting: number, overrides, seeds."""
+    version: str
+    engine: str
+    own: tuple[tuple[str, str], ...] = ()
+    """Files of mechanisms written in Python that the experiment names: name and text."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has."""
+        return sum(len(seeds) for _, _, seeds in self.jobs)
+
+    @property
+    def name(self) -> str:
+        """A name that follows from all of it."""
+        parts = [self.text, self.jobs, self.version, self.engine, self.own]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def identity() -> tuple[str, str, str]:
+    """Version, digest of the simulator, and name of this machine."""
+    return __version__, engine_digest(), socket.gethostname()
+
+
+def run_batch(batch: Batch) -> bytes:
+    """Make a batch's runs on one thread; its piece as bytes. Raises VersionSkew."""
+    _same(batch.version, batch.engine, identity())
+    gathered = Gathered(TABLES)
+    _load(batch.own)
+    work = [(Scenario(batch.text, "experiment", pairs), seeds) for _, pairs, seeds in batch.jobs]
+
+    def take(index: int, raw: _internal.Results) -> None:
+        setting, _, seeds = batch.jobs[index]
+        gathered.add(setting, seeds, raw)
+
+    run_each(work, 1, take)
+    return pack(gathered.piece())
+
+
+def _load(brought: Sequence[tuple[str, str]]) -> None:
+    """Register the mechanisms that a batch brings."""
+    with tempfile.TemporaryDirectory(prefix="inprofile-") as folder:
+        for name, text in brought:
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+            load_classes(Path(folder) / name)
+
+
+def _same(version: str, engine: str, there: tuple[str, str, str]) -> None:
+    if there[0] != version:
+        raise VersionSkew(
+            f"the worker on {there[2]} has Inprofile {there[0]}, and this is {version}:"
+            " install the same there"
+        )
+    if there[1] != engine:
+        raise VersionSkew(
+            f"the worker on {there[2]} has another build of Inprofile {version}: install the same wheel there"
+        )
+
+
+def batches(jobs: Sequence[Job], packets: float, most: int) -> Iterator[Batch]:
+    """The same runs in batches of about so many data packets, and at most so many runs, each."""
+    some: list[Job] = []
+    weight, size = 0.0, 0
+    for job in chunked(jobs, packets, most):
+        each = job.packets * len(job.seeds)
+        if some and (weight + each > packets or size + len(job.seeds) > most):
+            yield _batch(some)
+            some, weight, size = [], 0.0, 0
+        some.append(job)
+        weight, size = weight + each, size + len(job.seeds)
+    if some:
+        yield _batch(some)
+
+
+def _batch(jobs: Sequence[Job]) -> Batch:
+    made = tuple((job.setting, job.scenario._overrides, job.seeds) for job in jobs)
+    names = sorted({name for job in jobs for name in job.scenario.own})
+    try:
+        brought = tuple(files(names))
+    except ValueError as error:
+        raise SweepError(str(error)) from None
+    return Batch(jobs[0].scenario._text, made, __version__, engine_digest(), brought)
+
+
+class Dask:
+    """The workers of a Dask cluster, by its scheduler's address."""
+
+    together = 16_384
+
+    def __init__(self, address: str) -> None:
+        """Connect.
+
+        Raises SweepError without `distributed`, a scheduler there, or a worker, and VersionSkew.
+        """
+        try:
+            import distributed
+        except ImportError:
+            raise SweepError(
+                "--cluster needs the package distributed: pip install 'inprofile[dask]',"
+                " here and on the workers"
+            ) from None
+        try:
+            self._client: Any = distributed.Client(address, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise SweepError(
+                f"there is no Dask scheduler at {address}: {error}. Give its address, such as tcp://host:8786"
+            ) from None
+        try:
+            self._check()
+        except BaseException:
+            self._client.close()
+            raise
+
+    def _check(self) -> None:
+        """Whether there are workers, and all of them are as we are."""
+        try:
+            there = self._client.run(identity)
+        except ModuleNotFoundError as error:
+            raise SweepError(f"a worker cannot import {error.name}: install Inprofile there") from None
+        if not there:
+            raise SweepError("the cluster has no workers: start some (dask worker ADDRESS)")
+        for found in there.values():
+            _same(__version__, engine_digest(), tuple(found))
+
+    def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
+        """Nothing has to be made ready: workers send what they make."""
+
+    def end(self) -> None:
+        """Nothing is left on the cluster."""
+
+    def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
+        """See `running.Backend`. A batch whose worker dies goes to another one."""
+        import distributed
+
+        threads = max(1, sum(self._client.nthreads().values()))
+        runs = sum(len(job.seeds) for job in jobs)
+        waiting = batches(jobs, _DASK_PACKETS, max(1, -(-runs // (4 * threads))))
+        sent: dict[Any, Batch] = {}
+
+        def send() -> None:
+            for batch in waiting:
+                # A worker's death counts against every batch it had: by itself a batch kills nobody.
+                future = self._client.submit(run_batch, batch, key=f"inprofile-{batch.name}", retries=_TRIES)
+                sent[future] = batch
+                if len(sent) >= 3 * threads:
+                    break
+
+        try:
+            # `wait` asks for the current client, and leaves whatever client the user has alone.
+            with self._client.as_current():
+                send()
+                while sent:
+                    for future in _finished(list(sent)):
+                        batch = sent.pop(future)
+                        done(unpack(future.result(), f"what a worker made of batch {batch.name}"))
+                        future.release()
+                    send()
+                    beat()
+        except (distributed.KilledWorker, distributed.CancelledError) as error:
+            raise OSError(f"the cluster gave up: {error}") from error
+        finally:
+            for future in sent:
+                future.cancel()
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._client.close()
+
+
+def _finished(futures: list[Any]) -> list[Any]:
+    """Those that have finished, after a moment at most."""
+    import distributed
+
+    try:
+        return list(distributed.wait(futures, timeout=0.2, return_when="FIRST_COMPLETED").done)
+    except TimeoutError:
+        return []
+
+
+def run_into(batch: Batch, inbox: str) -> str:
+    """Make a batch's runs and put them, whole or not at all, into a folder that the sender sees too."""
+    place = Path(inbox) / f"{batch.name}.arrow"
+    if not place.exists():
+        write_whole(place, run_batch(batch))
+    return str(place)
+
+
+class Slurm:
+    """SLURM's array jobs, by submitit; the sweep's folder has to be one that the nodes share.
+
+    What the jobs have made is taken up by the same command also where it was killed while they ran.
+    """
+
+    together = 100_000
+
+    def __init__(self, out: str | Path, **settings: Any) -> None:
+        """With `settings` as submitit's AutoExecutor takes them: `slurm_partition`, `timeout_min`, ….
+
+        `cluster="local"` runs the jobs as processes of this machine. Raises SweepError without submitit or
+        SLURM.
+        """
+        try:
+            import submitit
+        except ImportError:
+            raise SweepError(
+                "--slurm needs the package submitit: pip install 'inprofile[slurm]', here and on the nodes"
+            ) from None
+        # Beside the dataset, which tells nothing of where it was made.
+        place = Path(out).resolve()
+        self._place = place.with_name(f"{place.name}.slurm")
+        self._place.mkdir(parents=True, exist_ok=True)
+        self._inbox = self._place
+        kind = settings.pop("cluster", "slurm")
+        try:
+            self._executor: Any = submitit.AutoExecutor(folder=self._place / "logs", cluster=kind)
+            known = {"name": "inprofile", "cpus_per_task": 1, "timeout_min": 60}
+            array = {} if kind != "slurm" else {"slurm_array_parallelism": _ARRAY}
+            self._executor.update_parameters(**{**known, **array, **settings})
+        except (RuntimeError, NameError, TypeError, ValueError, KeyError) as error:
+            raise SweepError(f"submitit refuses: {error}") from None
+
+    def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
+        """Take up what jobs of the same sweep made after its command had been killed."""
+        self._inbox = self._place / sweep[:16]
+        self._inbox.mkdir(exist_ok=True)
+        for place in sorted(self._inbox.glob("*.arrow")):
+            done(unpack(place.read_bytes(), str(place)))
+
+    def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
+        """See `running.Backend`. A batch whose job fails is sent again."""
+        packets = sum(job.packets * len(job.seeds) for job in jobs)
+        work = list(batches(jobs, max(_SLURM_PACKETS, packets / _ARRAY), sum(len(j.seeds) for j in jobs)))
+        tries = 0
+        while work:
+            tries += 1
+            sent: list[Any] = []
+            try:
+                for i in range(0, len(work), _ARRAY):
+                    some = work[i : i + _ARRAY]
+                    sent += self._executor.map_array(run_into, some, [str(self._inbox)] * len(some))
+                failed = _collect(list(zip(sent, work, strict=True)), self._inbox, done, beat)
+            except BaseException:
+                for job in sent:
+                    job.cancel()
+                raise
+            if failed and tries == _TRIES:
+                raise OSError(f"{len(failed)} batches failed {_TRIES} times; the last said: {failed[-1][1]}")
+            work = [batch for batch, _ in failed]
+
+    def end(self) -> None:
+        """Remove what jobs left beside the dataset, their logs too."""
+        shutil.rmtree(self._place, ignore_errors=True)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _collect(
+    sent: list[tuple[Any, Batch]], inbox: Path, done: Callable[[Piece], None], beat: Callable[[], None]
+) -> list[tuple[Batch, str]]:
+    """Take what the jobs put into the inbox; the batches that failed, each with the reason."""
+    failed = []
+    while sent:
+        left = []
+        for job, batch in sent:
+            place = inbox / f"{batch.name}.arrow"
+            if place.exists():
+                done(unpack(place.read_bytes(), str(place)))
+            elif not job.done():
+                left.append((job, batch))
+            elif place.exists():
+                # It came between the two looks.
+                left.append((job, batch))
+            else:
+                failed.append((batch, _reason(job)))
+        sent = left
+        beat()
+        if sent:
+            time.sleep(0.1)
+    return failed
+
+
+def _reason(job: Any) -> str:
+    """Why a job failed; raise VersionSkew where that is it."""
+    error = job.exception()
+    text = str(error)
+    if "VersionSkew" in text:
+        last = [line for line in text.splitlines() if "VersionSkew" in line][-1]
+        raise VersionSkew(last.partition(": ")[2])
+    return text.strip().splitlines()[-1] if text.strip() else f"job {job.job_id} left nothing"

@@ -1,0 +1,122 @@
+"""Finished runs on their way: the tables of some runs as bytes, to keep or to send.
+
+Every table has `setting` and `seed` first. The bytes are an Arrow stream with a row a table, each table an
+Arrow stream of its own; the schema's metadata says of which runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...run.storage import ResultError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ... import _internal
+
+__all__ = ["Gathered", "Piece", "Run", "joined", "pack", "unpack"]
+
+Run = tuple[int, int]
+"""Setting and seed."""
+_RUNS = b"runs"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some finished runs and their tables."""
+
+    runs: tuple[Run, ...]
+    tables: dict[str, pa.Table]
+
+    def without(self, known: set[Run]) -> Piece:
+        """The runs that are not among these, with their rows."""
+        import numpy as np
+        import pyarrow as pa
+
+        if not known & set(self.runs):
+            return self
+        left = tuple(run for run in self.runs if run not in known)
+        keep = set(left)
+        tables = {}
+        for name, table in self.tables.items():
+            of = zip(table["setting"].to_pylist(), table["seed"].to_pylist(), strict=True)
+            tables[name] = table.filter(pa.array(np.array([run in keep for run in of], dtype=bool)))
+        return Piece(left, tables)
+
+
+class Gathered:
+    """What the simulator left of some runs, one after the other, until a piece is made of it."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Of these tables."""
+        self._names = list(names)
+        self._runs: list[Run] = []
+        self._left: list[tuple[int, _internal.Results]] = []
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def add(self, setting: int, seeds: Iterable[int], raw: _internal.Results) -> None:
+        """Take over some seeds of a setting."""
+        if not raw.conservation:
+            raise ArithmeticError("packets were lost without a cause; this is an error of ours")
+        self._runs += [(setting, seed) for seed in seeds]
+        self._left.append((setting, raw))
+
+    def piece(self) -> Piece:
+        """All of it; nothing is left here."""
+        import pyarrow as pa
+
+        from ... import _internal
+
+        tables = _internal.tables_together(self._left, self._names)
+        made = Piece(tuple(self._runs), dict(zip(self._names, map(pa.table, tables), strict=True)))
+        self._runs, self._left = [], []
+        return made
+
+
+def joined(pieces: Sequence[Piece]) -> Piece:
+    """One piece of several."""
+    import pyarrow as pa
+
+    if len(pieces) == 1:
+        return pieces[0]
+    runs = tuple(run for piece in pieces for run in piece.runs)
+    names = pieces[0].tables
+    return Piece(runs, {n: pa.concat_tables([p.tables[n] for p in pieces]).combine_chunks() for n in names})
+
+
+def pack(piece: Piece) -> bytes:
+    """As bytes; `unpack` takes them back."""
+    import pyarrow as pa
+
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+
+    def stream(table: pa.Table) -> bytes:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue().to_pybytes())
+
+    fields = [("table", pa.string()), ("data", pa.large_binary())]
+    schema = pa.schema(fields, {_RUNS: json.dumps(piece.runs)})
+    names = list(piece.tables)
+    return stream(pa.table([names, [stream(piece.tables[n]) for n in names]], schema=schema))
+
+
+def unpack(data: bytes, called: str) -> Piece:
+    """What was packed; raise ResultError, which says `called`, where it is nothing of the kind."""
+    import pyarrow as pa
+
+    try:
+        outer = pa.ipc.open_stream(data).read_all()
+        runs = tuple((int(a), int(b)) for a, b in json.loads(outer.schema.metadata[_RUNS]))
+        names, blobs = outer["table"].to_pylist(), outer["data"]
+        tables = {n: pa.ipc.open_stream(b.as_py()).read_all() for n, b in zip(names, blobs, strict=True)}
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+        raise ResultError(f"{called} cannot be read: {error}") from None
+    return Piece(runs, tables)

@@ -1,0 +1,224 @@
+"""What a sweep will run, checked from end to end before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..._input import seeds_in_order
+from ...experiment.scenario import Scenario, ScenarioError, Seeds
+from ...own.engine import __version__, engine_digest
+from ...own.registry import digests, registered
+from ...own.sources import Source, absent, sources_of
+from ...run.storage import ResultError
+from .axes import Axis, Design, SweepError, settings_of
+from .stopping import FIRST_LOOK, Until
+
+__all__ = ["HEAD", "MOST_RUNS", "SAYS", "Plan", "make", "scenario_of"]
+
+HEAD = "sweep.json"
+FORMAT = 1
+MOST_RUNS = 10_000_000
+"""The most runs of one sweep."""
+_PART_RUNS, _PART_ROWS = 1024, 200_000
+"""A part of the dataset has about so many runs, and so many rows of flows, at most."""
+_SHOWN = 3
+"""As many settings that cannot run are quoted."""
+
+SAYS = {
+    "format": "another format",
+    "version": "another version of Inprofile",
+    "engine": "another build of the simulator",
+    "experiment": "another experiment",
+    "axes": "other axes",
+    "design": "another design",
+    "settings": "other settings",
+    "seeds": "other seeds",
+    "until": "another --until",
+}
+"""What has to be the same for a sweep to go on, and what it means where it is not."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep: settings, each with up to so many seeds."""
+
+    base: Scenario
+    axes: tuple[Axis, ...]
+    design: Design
+    settings: tuple[tuple[str, ...], ...]
+    """A value of each axis, as `--set` takes it."""
+    seeds: tuple[int, ...]
+    until: tuple[Until, ...]
+    packets_by: tuple[float, ...]
+    """How many data packets are to be expected in a run of each setting."""
+
+    @property
+    def packets(self) -> float:
+        """How many are to be expected in all runs."""
+        return sum(self.packets_by) * len(self.seeds)
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are at most."""
+        return len(self.settings) * len(self.seeds)
+
+    @property
+    def keys(self) -> list[str]:
+        """What is varied."""
+        return [axis.key for axis in self.axes]
+
+    def scenario(self, setting: int) -> Scenario:
+        """The experiment of a setting."""
+        return _varied(self.base, self.keys, self.settings[setting])
+
+    @cached_property
+    def part_settings(self) -> int:
+        """How many settings a part of the dataset has."""
+        rows = len(self.seeds) * max(1, int(self.base.check().effective["flows_in_all"]))
+        return max(1, min(_PART_RUNS // len(self.seeds), _PART_ROWS // rows))
+
+    def parts(self) -> Iterator[tuple[int, range]]:
+        """Parts of the dataset, each with its settings."""
+        size = self.part_settings
+        for number, first in enumerate(range(0, len(self.settings), size)):
+            yield number, range(first, min(first + size, len(self.settings)))
+
+    def head(self) -> dict[str, Any]:
+        """What `sweep.json` says: all that the results follow from, and the text to run a setting again."""
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "engine": engine_digest(),
+            "title": self.base.title,
+            "experiment": self.base.canonical,
+            **self._own(),
+            **self._sources(),
+            "text": self.base._text,
+            "set": [list(pair) for pair in self.base._overrides],
+            "axes": [str(axis) for axis in self.axes],
+            "keys": self.keys,
+            "design": self.design,
+            "settings": [list(values) for values in self.settings],
+            "seeds": list(self.seeds),
+            "until": [str(u) for u in self.until],
+        }
+
+    def _own(self) -> dict[str, dict[str, str]]:
+        """The code of mechanisms in Python that an axis names: the experiment tells only of its own."""
+        names = self._of_axes()
+        return {"own": digests(names)} if names else {}
+
+    def _of_axes(self) -> list[str]:
+        values = [value for setting in self.settings for value in setting]
+        return [name for name in registered() if any(_named(value, name) for value in values)]
+
+    def _sources(self) -> dict[str, list[dict[str, Any]]]:
+        """The text of that code, and of the experiment's, to run a setting elsewhere."""
+        found = sources_of({*self.base.own, *self._of_axes()})
+        return {"sources": [source.to_json() for source in found]} if found else {}
+
+
+def scenario_of(head: Mapping[str, Any], setting: int) -> Scenario:
+    """The experiment of a setting of the sweep that has this head.
+
+    Raises ResultError where this version reads it otherwise, or a mechanism in Python is not registered.
+    """
+    try:
+        if lacking := absent([Source.from_json(source) for source in head.get("sources", ())]):
+            raise ResultError(lacking)
+        pairs = zip(head["keys"], head["settings"][setting], strict=True)
+        return Scenario(head["text"], "experiment", (*map(tuple, head["set"]), *pairs))
+    except ScenarioError as error:
+        raise ResultError(f"this version reads the experiment otherwise: {error}") from None
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ResultError(f"{HEAD} is of another kind than is written: {error}") from None
+
+
+def _named(value: object, name: str) -> bool:
+    """Whether a setting's value is this name, or a table with it."""
+    return value == name or f'"{name}"' in str(value)
+
+
+def make(
+    base: Scenario,
+    axes: Sequence[Axis],
+    design: Design = "grid",
+    *,
+    samples: int | None = None,
+    seeds: Seeds | None = None,
+    until: Sequence[Until] = (),
+) -> Plan:
+    """Plan a sweep of `base`.
+
+    Raises SweepError where axes, design and `until` do not fit, SeedsError, and ScenarioError where a setting
+    cannot run, with the first of those and how many there are.
+    """
+    which = seeds_in_order(len(base.seeds) if seeds is None else seeds)
+    settings = settings_of(axes, design, samples)
+    if len(settings) * len(which) > MOST_RUNS:
+        raise SweepError(
+            f"{len(settings):,} settings with {len(which):,} seeds are more than {MOST_RUNS:,} runs:"
+            " give fewer"
+        )
+    if any(axis.key == "seeds" for axis in axes):
+        raise SweepError("seeds is no axis: every setting is run with the same, which --seeds says")
+    if until and len(which) <= FIRST_LOOK:
+        raise SweepError(
+            f"--until stops between {FIRST_LOOK} seeds and as many as --seeds allows, here {len(which)}:"
+            " write --seeds 100"
+        )
+    twice = next((u.metric for i, u in enumerate(until) if u.metric in [v.metric for v in until[:i]]), None)
+    if twice is not None:
+        raise SweepError(f"--until {twice} is given twice: give one half-width for each metric")
+    each = _expected(base, [axis.key for axis in axes], settings)
+    return Plan(base, tuple(axes), design, tuple(settings), which, tuple(until), tuple(each))
+
+
+def _varied(base: Scenario, keys: Sequence[str], values: Sequence[str]) -> Scenario:
+    return Scenario(base._text, base.file, (*base._overrides, *zip(keys, values, strict=True)))
+
+
+def _expected(base: Scenario, keys: Sequence[str], settings: Sequence[Sequence[str]]) -> list[float]:
+    """Data packets of a run of each setting; raise ScenarioError where one cannot run."""
+    found: list[float] = []
+    wrong: list[tuple[Sequence[str], ScenarioError]] = []
+    for values in settings:
+        try:
+            found.append(_varied(base, keys, values).expected_packets(seeds=1))
+        except ScenarioError as error:
+            wrong.append((values, error))
+            if len(wrong) >= _SHOWN and len(found) + len(wrong) >= _ENOUGH:
+                break
+    if wrong:
+        raise _refusal(keys, wrong, len(found) + len(wrong), len(settings))
+    return found
+
+
+_ENOUGH = 1000
+"""So many settings are looked at to count those that cannot run."""
+
+
+def _refusal(
+    keys: Sequence[str], wrong: Sequence[tuple[Sequence[str], ScenarioError]], seen: int, settings: int
+) -> ScenarioError:
+    problems: list[Mapping[str, Any]] = []
+    texts: list[tuple[str, str]] = []
+    for values, error in wrong:
+        said = str(error)
+        for key in keys:
+            said = said.replace(f"--set {key}=", f"--axis {key}=")
+        # A value that is wrong is wrong wherever it is.
+        if any(said == text for text, _ in texts):
+            continue
+        shown = ", ".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))
+        texts.append((said, f"{said}\n  in the setting {shown}"))
+        problems += [p.__dict__ for p in error.problems]
+    more = f" of the first {seen:,}" if seen < settings else ""
+    head = f"{len(wrong):,} of {settings:,} settings{more} cannot run; nothing was run:"
+    if len(texts) > _SHOWN:
+        texts[_SHOWN:] = [("", f"and {len(texts) - _SHOWN} more")]
+    return ScenarioError("\n".join([head, *(text for _, text in texts)]), json.dumps(problems))

@@ -1,0 +1,256 @@
+"""A finished sweep: its tables, and every setting's figures with their intervals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..._input import read_file, visible
+from ...experiment.scenario import Scenario
+from ...metrics.contracts import figure_over_runs
+from ...metrics.quantity import pm
+from ...metrics.stats import Estimate
+from ...metrics.summary import text_table
+from ...own.sources import Source
+from ...run.storage import LARGEST_MANIFEST, ResultError
+from .axes import SweepError, column_of
+from .dataset import TABLES, part_files
+from .ledger import LEDGER
+from .plan import HEAD, scenario_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ...charts.plot import AnyChart
+
+__all__ = ["DEFAULT_METRICS", "Figure", "Setting", "Sweep", "read_sweep", "short_keys"]
+
+DEFAULT_METRICS = ("all_contracts_kept", "goodput", "fi", "utilisation", "delay_mean", "loss_in")
+"""What is shown where nobody says which metrics."""
+MOST_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric over the seeds of a setting."""
+
+    unit: str
+    values: tuple[float, ...]
+    estimate: Estimate
+
+    def __str__(self) -> str:
+        return pm(self.estimate, "" if self.unit == "1" else self.unit)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile sweep --json` prints it; `values` are in the dataset."""
+        e = self.estimate
+        return {"unit": self.unit, "mean": e.mean, "ci95": list(e.ci95 or (None, None)), "n": e.n}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a sweep."""
+
+    number: int
+    values: Mapping[str, str]
+    """By key, as `--set` takes them."""
+    seeds: int
+    """How many seeds it was run with."""
+    metrics: Mapping[str, Figure]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile sweep --json` prints it."""
+        return {
+            "setting": self.number,
+            "values": dict(self.values),
+            "seeds": self.seeds,
+            "metrics": {name: figure.to_json() for name, figure in self.metrics.items()},
+        }
+
+
+class Sweep(Sequence[Setting]):
+    """A finished sweep in a folder; as a sequence, its settings in order.
+
+    `table` gives the runs themselves. DuckDB, polars and pandas read them from `<folder>/metrics/*.parquet`
+    too.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        """Of a folder that `inprofile.sweep` or `inprofile sweep` has filled.
+
+        Raises FileNotFoundError where there is none, ResultError where it is no finished sweep.
+        """
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise FileNotFoundError(f"{folder}: there is no such folder of results")
+        try:
+            self.head: Mapping[str, Any] = json.loads(read_file(self.folder / HEAD, LARGEST_MANIFEST))
+            lines = read_file(self.folder / LEDGER, 1 << 30).splitlines()
+            entries = [json.loads(line) for line in lines]
+            runs = {int(n): len(seeds) for e in entries if "part" in e for n, seeds in e["runs"]}
+            self.keys: tuple[str, ...] = tuple(self.head["keys"])
+            self._values: list[tuple[str, ...]] = [tuple(v) for v in self.head["settings"]]
+        except FileNotFoundError as error:
+            raise ResultError(f"{folder} holds no sweep: {Path(error.filename).name} is missing") from None
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise ResultError(f"{folder} holds no sweep that can be read: {error}") from None
+        if sorted(runs) != list(range(len(self._values))):
+            raise ResultError(
+                f"{folder} has {len(runs):,} of {len(self._values):,} settings finished:"
+                " the command that filled it goes on from there"
+            )
+        self._seeds = runs
+        self._metrics: list[Mapping[str, Figure]] | None = None
+
+    @property
+    def title(self) -> str:
+        """The experiment's title."""
+        return str(self.head["title"])
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has."""
+        return sum(self._seeds.values())
+
+    def table(self, name: str = "metrics", columns: Sequence[str] | None = None) -> pa.Table:
+        """`metrics`, `flows`, `queues` or `markers` of all runs: setting, axes, seed, and a result's columns.
+
+        An axis is a column called as its key: a number in its base unit, which the field's metadata names,
+        or text.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if name not in TABLES:
+            raise KeyError(f"a sweep has no table {name!r}; there are: {', '.join(TABLES)}")
+        chosen = None if columns is None else list(columns)
+        try:
+            return pa.concat_tables(
+                [pq.ParquetFile(path).read(columns=chosen) for path in part_files(self.folder, name)]
+            )
+        except (pa.ArrowException, OSError) as error:
+            raise ResultError(f"{self.folder / name} cannot be read: {error}") from None
+
+    def scenario(self, setting: int) -> Scenario:
+        """The experiment of a setting, to run it once more or to look closer.
+
+        Raises ResultError where a mechanism in Python is not registered with the code that ran.
+        """
+        return scenario_of(self.head, setting)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The code of its mechanisms in Python: `inprofile.own.write_sources` writes it out."""
+        return tuple(Source.from_json(source) for source in self.head.get("sources", ()))
+
+    def axis(self, key: str) -> tuple[list[float] | list[str], str]:
+        """Every setting's value of a key: numbers in the base unit, with the unit, or texts."""
+        at = self.keys.index(key)
+        return column_of([values[at] for values in self._values])
+
+    @property
+    def metrics(self) -> list[str]:
+        """Metrics that any run has."""
+        return list(dict.fromkeys(name for figures in self._figures() for name in figures))
+
+    def check_metrics(self, names: Sequence[str]) -> None:
+        """Raise SweepError for a metric that no run has."""
+        for name in names:
+            if name not in self.metrics:
+                raise SweepError(f'no run has the metric "{name}": there are {", ".join(self.metrics)}')
+
+    def _figures(self) -> list[Mapping[str, Figure]]:
+        if self._metrics is None:
+            table = self.table("metrics", ["setting", "name", "unit", "value"])
+            found: list[dict[str, tuple[str, list[float]]]] = [{} for _ in self._values]
+            columns = (table[c].to_pylist() for c in table.column_names)
+            for setting, name, unit, value in zip(*columns, strict=True):
+                if value is not None:
+                    found[setting].setdefault(name, (unit, []))[1].append(value)
+            self._metrics = [
+                {
+                    name: Figure(unit, tuple(xs), figure_over_runs(name, xs))
+                    for name, (unit, xs) in figures.items()
+                }
+                for figures in found
+            ]
+        return self._metrics
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        values = dict(zip(self.keys, self._values[number], strict=True))
+        return Setting(number, values, self._seeds[number], self._figures()[number])
+
+    def __iter__(self) -> Iterator[Setting]:
+        return (self[i] for i in range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def rows(self, metrics: Sequence[str] | None = None) -> tuple[list[str], list[list[str]]]:
+        """Heading and rows as text, a row a setting."""
+        shown = metrics or [m for m in DEFAULT_METRICS if m in self.metrics]
+        body = [
+            [
+                *s.values.values(),
+                str(s.seeds),
+                *(str(s.metrics[m]) if m in s.metrics else "–" for m in shown),
+            ]
+            for s in self[:MOST_ROWS]
+        ]
+        if len(self) > MOST_ROWS:
+            body.append([f"… {len(self) - MOST_ROWS} more", *("" for _ in body[0][1:])])
+        return [*short_keys(self.keys), "seeds", *shown], body
+
+    @property
+    def plot(self) -> AnyChart:
+        """A first figure: metrics along the axes, and the frontier of goodput and delay."""
+        from .figure import figure
+
+        return figure(self)
+
+    def __repr__(self) -> str:
+        head = f"Sweep({self.title!r}, {len(self):,} settings, {self.runs:,} runs)"
+        return f"{visible(head)}\n{text_table(*self.rows())}"
+
+    def _repr_html_(self) -> str:
+        heading, body = self.rows()
+        head = "".join(f"<th>{escape(visible(cell))}</th>" for cell in heading)
+        lines = "".join(
+            "<tr>" + "".join(f"<td>{escape(visible(cell))}</td>" for cell in row) + "</tr>" for row in body
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def short_keys(keys: Sequence[str]) -> list[str]:
+    """Keys by their last words, as many as tell them apart.
+
+    >>> short_keys(["links.a.queue.in.max_p", "links.a.queue.out.max_p", "links.a.rate"])
+    ['in.max_p', 'out.max_p', 'rate']
+    """
+    found = []
+    for key in keys:
+        words = key.split(".")
+        others = [k for k in keys if k != key]
+        short = (
+            next(
+                tail
+                for n in range(1, len(words) + 1)
+                if not any(o == (tail := ".".join(words[-n:])) or o.endswith(f".{tail}") for o in others)
+            )
+            if others
+            else words[-1]
+        )
+        found.append(short)
+    return found
+
+
+def read_sweep(folder: str | Path) -> Sweep:
+    """Take back a finished sweep; see `Sweep`."""
+    return Sweep(folder)

@@ -1,0 +1,272 @@
+"""Carrying a sweep out: which runs are needed next, where they are made, and when a part is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from ...metrics.contracts import figure_over_runs
+from ...metrics.stats import Estimate
+from ...run.pool import run_each, threads
+from .contracts import with_contracts
+from .dataset import TABLES, Columns, parquet
+from .ledger import Ledger
+from .pieces import Gathered, Piece
+from .plan import Plan
+from .stopping import looks
+
+if TYPE_CHECKING:
+    from ... import _internal
+    from ...experiment.scenario import Scenario
+
+__all__ = ["Backend", "Job", "Local", "State", "carry_out", "chunked"]
+
+#: Data packets of runs that one thread makes in one go: some hundredths of a second.
+_CHUNK_PACKETS = 20_000
+#: Finished runs are handed over after so many, or so many seconds.
+_TOGETHER, _BEAT = 256, 0.1
+#: Settings whose figures are kept for whoever looks on.
+_RECENT = 64
+
+
+@dataclass(frozen=True)
+class Job:
+    """Runs of one setting."""
+
+    setting: int
+    scenario: Scenario
+    seeds: tuple[int, ...]
+    packets: float
+    """How many data packets one of the runs is expected to send."""
+
+
+class Backend(Protocol):
+    """Where runs are made."""
+
+    together: int
+    """How many runs it is given at a time, about."""
+
+    def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
+        """Get ready for the sweep of this digest; `done` takes what an interrupted one has left elsewhere."""
+
+    def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
+        """Make all of the runs; `done` takes them as they finish, `beat` is called a few times a second.
+
+        What either raises ends it, and so does KeyboardInterrupt.
+        """
+
+    def end(self) -> None:
+        """Clear away what is left: the dataset has all of it."""
+
+    def close(self) -> None:
+        """Let go of other machines, however it ended."""
+
+
+class Local:
+    """This process, on some threads."""
+
+    together = 1024
+
+    def __init__(
+        self, jobs: int | None = None, tables: Sequence[str] = TABLES, *, trace: bool = False
+    ) -> None:
+        """On `jobs` threads, one a core by default; of the results these tables are taken over."""
+        self._threads = threads(jobs)
+        self._tables, self._trace = tuple(tables), trace
+
+    def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
+        """Nothing has to be made ready here."""
+
+    def end(self) -> None:
+        """Nothing is left here."""
+
+    def close(self) -> None:
+        """Nothing is held here."""
+
+    def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
+        """See `Backend`."""
+        runs = sum(len(job.seeds) for job in jobs)
+        chunks = chunked(jobs, _CHUNK_PACKETS, -(-runs // (4 * self._threads)))
+
+        gathered = Gathered(self._tables)
+
+        def hand_over() -> None:
+            if gathered:
+                done(gathered.piece())
+
+        def take(index: int, raw: _internal.Results) -> None:
+            gathered.add(chunks[index].setting, chunks[index].seeds, raw)
+            if len(gathered) >= _TOGETHER:
+                hand_over()
+
+        def tell(finished: int, runs: int) -> None:
+            if time.monotonic() - beaten[0] >= _BEAT or finished == runs:
+                beaten[0] = time.monotonic()
+                hand_over()
+                beat()
+
+        beaten = [time.monotonic()]
+        try:
+            work = [(job.scenario, job.seeds) for job in chunks]
+            run_each(work, self._threads, take, tell, trace=self._trace)
+        finally:
+            hand_over()
+
+
+def chunked(jobs: Sequence[Job], packets: float, most: int) -> list[Job]:
+    """The same runs in jobs of about so many data packets, and at most so many runs, each."""
+    made = []
+    for job in jobs:
+        size = max(1, min(int(packets / max(1.0, job.packets)), most))
+        made += [replace(job, seeds=job.seeds[i : i + size]) for i in range(0, len(job.seeds), size)]
+    return made
+
+
+class State:
+    """How far a sweep is, for whoever looks on, and what decides how many seeds a setting gets."""
+
+    def __init__(self, plan: Plan, ledger: Ledger, watched: Sequence[str]) -> None:
+        """`watched` are metrics that are kept besides those of `--until`."""
+        import pyarrow as pa
+
+        self.plan = plan
+        self.metrics = tuple(dict.fromkeys([*(u.metric for u in plan.until), *watched]))
+        self._wanted = pa.array(self.metrics, pa.string())
+        self.saved = 0
+        """Runs that need not be made as settings have had enough."""
+        self._recent: dict[int, dict[str, dict[int, float]]] = {}
+        self.units: dict[str, str] = {}
+        """Of those metrics; empty for plain numbers."""
+        self._ledger = ledger
+        self._values: dict[int, dict[str, dict[int, float]]] = {}
+        for entry in ledger.parts.values():
+            self.saved += sum(len(plan.seeds) - len(seeds) for _, seeds in entry["runs"])
+        for piece in ledger.pieces.values():
+            self.take(piece)
+
+    @property
+    def finished(self) -> int:
+        """Runs that are done."""
+        return len(self._ledger.done)
+
+    @property
+    def runs(self) -> int:
+        """Runs in all, as far as is known."""
+        return self.plan.runs - self.saved
+
+    def take(self, piece: Piece) -> None:
+        """Note the figures of finished runs."""
+        import pyarrow.compute as pc
+
+        table = piece.tables["metrics"]
+        table = table.filter(pc.is_in(table["name"], value_set=self._wanted))
+        columns = (table[c].to_pylist() for c in ("setting", "seed", "name", "unit", "value"))
+        for setting, seed, name, unit, value in zip(*columns, strict=True):
+            if value is not None:
+                self.units[name] = unit.removesuffix("1")
+                self._values.setdefault(setting, {}).setdefault(name, {})[seed] = value
+
+    def needed(self, setting: int) -> tuple[int, ...]:
+        """Seeds that have to be run next; none where the setting has all that it needs."""
+        plan, done = self.plan, self._ledger.done
+        for look in looks(len(plan.seeds)) if plan.until else [len(plan.seeds)]:
+            asked = plan.seeds[:look]
+            missing = tuple(seed for seed in asked if (setting, seed) not in done)
+            if missing:
+                return missing
+            if plan.until and self._enough(setting, asked):
+                break
+        return ()
+
+    def _enough(self, setting: int, seeds: Sequence[int]) -> bool:
+        values = self._values.get(setting, {})
+        return all(
+            u.met([x for seed in seeds if (x := values.get(u.metric, {}).get(seed)) is not None])
+            for u in self.plan.until
+        )
+
+    def seeds_of(self, setting: int) -> tuple[int, ...]:
+        """The seeds that a setting has."""
+        return tuple(seed for seed in self.plan.seeds if (setting, seed) in self._ledger.done)
+
+    def shown(self, most: int) -> list[tuple[int, int, dict[str, Estimate]]]:
+        """Setting, number of seeds and figures of the last settings that have any, at most so many."""
+        found = {**self._recent, **{n: self._values[n] for n in sorted(self._values)[:most]}}
+        return [(n, len(self.seeds_of(n)), _estimates(found[n])) for n in sorted(found)[-most:]]
+
+    def close(self, setting: int) -> None:
+        """A setting is finished: its figures stay a while for whoever looks on."""
+        self.saved += len(self.plan.seeds) - len(self.seeds_of(setting))
+        self._recent[setting] = self._values.pop(setting, {})
+        while len(self._recent) > _RECENT:
+            del self._recent[next(iter(self._recent))]
+
+
+def _estimates(values: Mapping[str, Mapping[int, float]]) -> dict[str, Estimate]:
+    return {name: figure_over_runs(name, found.values()) for name, found in values.items() if found}
+
+
+def carry_out(
+    plan: Plan, ledger: Ledger, backend: Backend, state: State, watch: Callable[[State], None]
+) -> None:
+    """Make all runs that the ledger does not have, and write the dataset.
+
+    However it ends, what is finished is kept. `watch` is called a few times a second.
+    """
+    columns = Columns(plan)
+    digest = hashlib.sha256(json.dumps(plan.head(), sort_keys=True).encode()).hexdigest()
+    metadata = {"inprofile": json.dumps({"title": plan.base.title, "sweep": digest})}
+
+    def done(piece: Piece) -> None:
+        piece = with_contracts(piece)
+        state.take(piece)
+        ledger.keep(piece)
+
+    def beat() -> None:
+        ledger.beat()
+        watch(state)
+
+    beat()
+    try:
+        backend.begin(digest, done)
+        for group in _groups(plan, ledger, backend.together):
+            settings = [setting for _, part in group for setting in part]
+            while wanted := [(n, seeds) for n in settings if (seeds := state.needed(n))]:
+                jobs = [Job(n, plan.scenario(n), seeds, plan.packets_by[n]) for n, seeds in wanted]
+                backend.run(jobs, done, beat)
+            for number, part in group:
+                runs = [(n, state.seeds_of(n)) for n in part]
+                tables = ledger.rows(part)
+                files = {name: parquet(columns.put(table), metadata) for name, table in tables.items()}
+                ledger.add_part(number, runs, files)
+                for setting in part:
+                    state.close(setting)
+            beat()
+        ledger.finish()
+        backend.end()
+    except BaseException:
+        # What has finished is kept however this ends; a disk that refused once has said so.
+        with contextlib.suppress(OSError):
+            ledger.flush()
+        raise
+
+
+def _groups(plan: Plan, ledger: Ledger, runs: int) -> Iterator[list[tuple[int, range]]]:
+    """The parts that are missing, as many together as have about so many runs."""
+    group: list[tuple[int, range]] = []
+    size = 0
+    for number, part in plan.parts():
+        if number in ledger.parts:
+            continue
+        group.append((number, part))
+        size += len(part) * len(plan.seeds)
+        if size >= runs:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

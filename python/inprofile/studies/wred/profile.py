@@ -1,0 +1,221 @@
+"""A WRED profile, where it is used, and what is wrong with it.
+
+Thresholds are bytes of a queue's average length. Up to `min_th` nothing is dropped (or marked), then
+with a probability that rises to `max_p` just below `max_th`, and everything from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import Any
+
+from ...metrics.quantity import number, quantity
+
+__all__ = ["COLOURS", "PACKET", "Curve", "Finding", "Port", "Profile", "Unreadable", "alike", "check"]
+
+COLOURS = ("green", "yellow", "red")
+"""Best first."""
+PACKET = 1500
+"""Bytes of a full packet, from the IP header on."""
+
+
+class Unreadable(ValueError):
+    """A configuration that cannot be read: where, and why."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where}: {why}" if where else why)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """From where on, and how often, packets are dropped or marked."""
+
+    min_th: int
+    """In bytes."""
+    max_th: int
+    """In bytes; as `min_th`: a step."""
+    max_p: float
+    """Probability just below `max_th`, 0 to 1."""
+
+    def at(self, average: float) -> float:
+        """The probability at an average length in bytes."""
+        if average < self.min_th:
+            return 0.0
+        if average >= self.max_th:
+            return 1.0
+        return self.max_p * (average - self.min_th) / (self.max_th - self.min_th)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A WRED profile."""
+
+    name: str
+    where: str
+    """Its place in the file."""
+    drop: Mapping[str, Curve]
+    """By colour; a colour that is not in it is dropped only where the buffer is full."""
+    mark: Mapping[str, Curve] = field(default_factory=dict)
+    """By colour: the curve by which ECN-capable packets are marked rather than dropped."""
+    weight: int = 0
+    """n: the newest sample of the queue counts 2⁻ⁿ in the average; 0 is the queue as it is."""
+    notes: tuple[str, ...] = ()
+    """What reading it had to assume or leave out."""
+
+    @property
+    def largest(self) -> int:
+        """The largest threshold in bytes; 0 for a profile without curves."""
+        return max((c.max_th for c in (*self.drop.values(), *self.mark.values())), default=0)
+
+
+@dataclass(frozen=True)
+class Port:
+    """Queues with the same profile, rate and buffer."""
+
+    profile: Profile
+    queues: tuple[str, ...] = ()
+    """Such as `Ethernet0|3`; none where no queue has the profile."""
+    rate: float | None = None
+    """In bit/s, if the file says it."""
+    buffer: int | None = None
+    """Bytes that one such queue may take while no other is congested, if the file says it."""
+    notes: tuple[str, ...] = ()
+    """How the buffer was computed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something odd about a profile."""
+
+    where: str
+    says: str
+    """What is odd, and what to write instead."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        return {"where": self.where, "says": self.says}
+
+
+def alike(curves: Mapping[str, Curve]) -> list[tuple[str, Curve]]:
+    """Each curve with the colours that have it, in words.
+
+    >>> one = Curve(1, 2, 1.0)
+    >>> alike({"green": one, "yellow": one, "red": one})[0][0], alike({"green": one})[0][0]
+    ('every colour', 'green')
+    """
+    found: dict[Curve, list[str]] = {}
+    for colour in COLOURS:
+        if colour in curves:
+            found.setdefault(curves[colour], []).append(colour)
+    named = {c: "every colour" if len(n) == len(COLOURS) else " and ".join(n) for c, n in found.items()}
+    return [(name, curve) for curve, name in named.items()]
+
+
+def check(port: Port) -> list[Finding]:
+    """What is odd about a profile where it is used: what never acts, or in the wrong order, or too late."""
+    profile = port.profile
+    found = [*_idle(port), *_order(profile), *_marks(profile), *_beyond(port), *_small(profile)]
+    return [Finding(profile.where, says) for says in found]
+
+
+def _idle(port: Port) -> Iterator[str]:
+    if not port.profile.drop and not port.profile.mark:
+        yield "does nothing: no colour is enabled, for drops or for marks; enable one, or remove the profile"
+    elif not port.queues:
+        yield "does nothing: no queue has it"
+
+
+def _order(profile: Profile) -> Iterator[str]:
+    """Green is what was promised: it has to be dropped last."""
+    for kind, curves in (("dropped", profile.drop), ("marked", profile.mark)):
+        for better, worse in combinations([c for c in COLOURS if c in curves], 2):
+            a, b = curves[better], curves[worse]
+            ends = sorted({a.min_th, a.max_th, b.min_th, b.max_th})
+            points = [*ends, *((x + y) / 2 for x, y in pairwise(ends))]
+            sooner = [x for x in points if a.at(x) > b.at(x)]
+            if sooner:
+                yield (
+                    f"{better} is {kind} more than {worse} at an average of {quantity(min(sooner), 'B')}"
+                    f" ({a.at(min(sooner)):.3g} against {b.at(min(sooner)):.3g}): {better} is the"
+                    " better colour; raise its"
+                    " thresholds or lower its probability"
+                )
+    for better, worse in combinations(COLOURS, 2):
+        if better in profile.drop and worse not in profile.drop:
+            yield (
+                f"{better} has a curve and {worse} has none: {worse}, the worse colour, is dropped"
+                f" later than {better};"
+                f" enable {worse} too"
+            )
+
+
+def _marks(profile: Profile) -> Iterator[str]:
+    """Marks have to come before drops, or senders that understand ECN learn of congestion from losses."""
+    pairs = {c: (profile.mark[c], profile.drop.get(c)) for c in COLOURS if c in profile.mark}
+    for mark, drop in dict.fromkeys(pairs.values()):
+        of = [c for c, pair in pairs.items() if pair == (mark, drop)]
+        colour = "every colour" if len(of) == len(COLOURS) else " and ".join(of)
+        if drop is not None and mark.min_th >= drop.max_th:
+            yield (
+                f"{colour} is dropped from {quantity(drop.max_th, 'B')} on and marked from"
+                f" {quantity(mark.min_th, 'B')} on:"
+                " no mark is ever set; lower the thresholds of ECN"
+            )
+        elif drop is not None and mark.min_th > drop.min_th:
+            yield (
+                f"{colour} without ECN is dropped from {quantity(drop.min_th, 'B')} on, with ECN"
+                " marked only from"
+                f" {quantity(mark.min_th, 'B')} on: who does not use ECN gives way to who does"
+            )
+        elif drop is None:
+            yield (
+                f"{colour} is marked, and without ECN not dropped early: packets of senders that do"
+                " not use ECN fill the"
+                " buffer, and marks cannot keep the queue short beside them"
+            )
+
+
+def _beyond(port: Port) -> Iterator[str]:
+    """Thresholds that the queue cannot reach."""
+    if port.buffer is None:
+        return
+    for kind, curves in (("dropped", port.profile.drop), ("marked", port.profile.mark)):
+        for colour, curve in alike(curves):
+            if curve.min_th >= port.buffer:
+                yield (
+                    f"{colour} is never {kind} early: it would be from {quantity(curve.min_th, 'B')}"
+                    " on, and the queue holds"
+                    f" {quantity(port.buffer, 'B')}; lower the thresholds"
+                )
+            elif curve.max_th > port.buffer:
+                yield (
+                    f"{colour}'s max_threshold, {quantity(curve.max_th, 'B')}, is beyond the buffer of"
+                    f" {quantity(port.buffer, 'B')}: the probability rises no further than"
+                    f" {number(curve.at(port.buffer), 3)}, and then the buffer overflows"
+                )
+
+
+def _small(profile: Profile) -> Iterator[str]:
+    for kind, curves in (("dropped", profile.drop), ("marked", profile.mark)):
+        for colour, curve in alike(curves):
+            if curve.max_th < 2 * PACKET:
+                yield (
+                    f"all of {colour} is {kind} from {curve.max_th:,} B on, less than two full"
+                    " packets: nearly every packet is;"
+                    " thresholds are in bytes"
+                )
+            if curve.max_p == 0 and curve.max_th > curve.min_th:
+                yield (
+                    f"{colour}'s probability is 0: below {quantity(curve.max_th, 'B')} nothing is"
+                    f" {kind}, and from there on"
+                    " everything (some switches drop nothing then)"
+                )
+            elif curve.max_th == curve.min_th:
+                yield (
+                    f"{colour} has a step at {quantity(curve.max_th, 'B')}: nothing is {kind} below it"
+                    " and everything from"
+                    " there on; connections lose many packets at once unless the senders expect it"
+                    " (DCTCP does)"
+                )

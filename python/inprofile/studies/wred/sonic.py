@@ -1,0 +1,180 @@
+"""SONiC's `config_db.json`: WRED_PROFILE, and the queues, ports and buffers that it is used with.
+
+Source: SONiC's YANG models (sonic-wred-profile, sonic-queue, sonic-port, sonic-buffer-queue, sonic-
+buffer-profile, sonic-buffer-pool); SAI, saiwred.h: a weight that is not set is 0, so that the average is
+the queue itself. Non-goals: virtual output queues of a chassis, and buffer pools as the switch computes
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...metrics.quantity import quantity
+from .profile import COLOURS, Curve, Port, Profile, Unreadable
+
+__all__ = ["ports"]
+
+_ECN = {
+    "ecn_none": (),
+    "ecn_green": ("green",),
+    "ecn_yellow": ("yellow",),
+    "ecn_red": ("red",),
+    "ecn_green_yellow": ("green", "yellow"),
+    "ecn_green_red": ("green", "red"),
+    "ecn_yellow_red": ("yellow", "red"),
+    "ecn_all": COLOURS,
+}
+_KNOWN = {
+    "ecn",
+    *(f"wred_{c}_enable" for c in COLOURS),
+    *(f"{c}_{what}" for c in COLOURS for what in ("min_threshold", "max_threshold", "drop_probability")),
+    *(f"ecn_{c}_{what}" for c in COLOURS for what in ("min_threshold", "max_threshold", "mark_probability")),
+}
+_YES = {"true": True, "false": False}
+Table = Mapping[str, Any]
+
+
+def ports(tree: Table) -> list[Port]:
+    """As `switch.read` returns them. Raises `Unreadable`."""
+    profiles = {name: _profile(name, fields) for name, fields in _table(tree, "WRED_PROFILE").items()}
+    groups: dict[tuple[str, float | None, int | None, tuple[str, ...]], list[str]] = {}
+    buffers = dict(_by_queue(_table(tree, "BUFFER_QUEUE"), "profile", "BUFFER_QUEUE"))
+    for queue, name in _by_queue(_table(tree, "QUEUE"), "wred_profile", "QUEUE"):
+        if name not in profiles:
+            there = ", ".join(sorted(profiles)) or "none"
+            raise Unreadable(
+                f"QUEUE|{queue}", f'wred_profile "{name}" is not in WRED_PROFILE; there are: {there}'
+            )
+        buffer, notes = _buffer(tree, buffers.get(queue))
+        rate = _rate(tree, queue.rpartition("|")[0])
+        groups.setdefault((name, rate, buffer, notes), []).append(queue)
+    found = [
+        Port(profiles[name], tuple(queues), rate, buffer, notes)
+        for (name, rate, buffer, notes), queues in groups.items()
+    ]
+    used = {port.profile.name for port in found}
+    return [*found, *(Port(profile) for name, profile in profiles.items() if name not in used)]
+
+
+def _table(tree: Table, name: str) -> Table:
+    table = tree.get(name, {})
+    if not isinstance(table, dict) or not all(isinstance(v, dict) for v in table.values()):
+        raise Unreadable(name, "is no table of named entries")
+    return table
+
+
+def _reference(text: object) -> str:
+    """A name, also as old files have it: `[WRED_PROFILE|name]`."""
+    return str(text).strip("[]").rpartition("|")[2]
+
+
+def _by_queue(table: Table, key: str, name: str) -> Iterator[tuple[str, str]]:
+    """Each queue (`Ethernet0|3`) with what `key` names; an entry is for ports and a range of queues."""
+    for entry, fields in table.items():
+        if not fields.get(key):
+            continue
+        names, _, queues = entry.rpartition("|")
+        bounds = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", queues)
+        if not names or not bounds:
+            raise Unreadable(
+                f"{name}|{entry}", 'is no queue: write a port and queues, such as "Ethernet0|3-4"'
+            )
+        first, last = int(bounds[1]), int(bounds[2] or bounds[1])
+        if last < first:
+            raise Unreadable(
+                f"{name}|{entry}", f"queues {first} to {last}: the first is greater than the last"
+            )
+        for port in names.split(","):
+            for queue in range(first, last + 1):
+                yield f"{port}|{queue}", _reference(fields[key])
+
+
+def _profile(name: str, fields: Table) -> Profile:
+    where = f"WRED_PROFILE|{name}"
+    notes = [f"{key} is not known and was not read" for key in sorted(set(fields) - _KNOWN)]
+    ecn = fields.get("ecn", "ecn_none")
+    if ecn not in _ECN:
+        raise Unreadable(where, f'ecn = "{ecn}": write one of {", ".join(_ECN)}')
+    drop, mark = {}, {}
+    for colour in COLOURS:
+        enabled = fields.get(f"wred_{colour}_enable", "false")
+        if str(enabled).lower() not in _YES:
+            raise Unreadable(where, f'wred_{colour}_enable = "{enabled}": write true or false')
+        own = any(f"ecn_{colour}_{what}_threshold" in fields for what in ("min", "max"))
+        if (own or f"ecn_{colour}_mark_probability" in fields) and colour not in _ECN[ecn]:
+            raise Unreadable(
+                where, f'ecn_{colour}_… is set, and ecn = "{ecn}" marks no {colour}: write ecn_{colour}'
+            )
+        if _YES[str(enabled).lower()]:
+            drop[colour] = _curve(where, fields, f"{colour}_", "drop_probability")
+        elif colour not in _ECN[ecn] and any(f"{colour}_{w}_threshold" in fields for w in ("min", "max")):
+            notes.append(f"{colour} has thresholds, and wred_{colour}_enable is false: they do nothing")
+        if colour in _ECN[ecn]:
+            # Without thresholds of their own, marks go by those of drops.
+            prefix, what = (
+                (f"ecn_{colour}_", "mark_probability") if own else (f"{colour}_", "drop_probability")
+            )
+            mark[colour] = _curve(where, fields, prefix, what)
+    return Profile(name, where, drop, mark, notes=tuple(notes))
+
+
+def _curve(where: str, fields: Table, prefix: str, probability: str) -> Curve:
+    low = _number(where, fields, f"{prefix}min_threshold", None)
+    high = _number(where, fields, f"{prefix}max_threshold", None)
+    percent = _number(where, fields, f"{prefix}{probability}", 100)
+    if percent > 100:
+        raise Unreadable(where, f"{prefix}{probability} = {percent}: write 0 to 100, in percent")
+    if high < low:
+        raise Unreadable(
+            where, f"{prefix}max_threshold = {high} is below {prefix}min_threshold = {low}: swap them"
+        )
+    return Curve(low, high, percent / 100)
+
+
+def _number(where: str, fields: Table, key: str, default: int | None) -> int:
+    text = fields.get(key, default)
+    if text is None:
+        raise Unreadable(where, f"{key} is missing: its colour is enabled; write a number of bytes")
+    if not re.fullmatch(r"\d{1,15}", str(text)):
+        raise Unreadable(where, f'{key} = "{str(text)[:40]}" is no whole number')
+    return int(str(text))
+
+
+def _rate(tree: Table, port: str) -> float | None:
+    """PORT's speed is in Mbit/s."""
+    fields = _table(tree, "PORT").get(port, {})
+    return 1e6 * _number(f"PORT|{port}", fields, "speed", None) if "speed" in fields else None
+
+
+def _buffer(tree: Table, name: str | None) -> tuple[int | None, tuple[str, ...]]:
+    """Bytes that one queue may take while it alone is congested.
+
+    With `dynamic_th` n a queue may take 2ⁿ of what is free of the pool: x = 2ⁿ·(pool − x). SAI,
+    SAI_BUFFER_PROFILE_ATTR_SHARED_DYNAMIC_TH.
+    """
+    if name is None:
+        return None, ()
+    where = f"BUFFER_PROFILE|{name}"
+    fields = _table(tree, "BUFFER_PROFILE").get(name)
+    if fields is None:
+        raise Unreadable(where, "is not there, and a BUFFER_QUEUE names it")
+    reserved = _number(where, fields, "size", 0)
+    if "static_th" in fields:
+        shared = _number(where, fields, "static_th", None)
+        return reserved + shared, (f"buffer: {where}, size and static_th",)
+    pool_name = _reference(fields.get("pool", ""))
+    pool = _table(tree, "BUFFER_POOL").get(pool_name, {})
+    if "size" not in pool or "dynamic_th" not in fields:
+        return None, (f"buffer: {where} and its pool do not say how much a queue may take",)
+    power = re.fullmatch(r"(-?\d{1,2})", str(fields["dynamic_th"]))
+    if not power or not -8 <= int(power[1]) <= 8:
+        raise Unreadable(where, f'dynamic_th = "{fields["dynamic_th"]}": write a whole number from -8 to 8')
+    alpha = 2.0 ** int(power[1])
+    size = _number(f"BUFFER_POOL|{pool_name}", pool, "size", None)
+    shared = int(size * alpha / (1 + alpha))
+    free = f"2^{power[1]} of what is free of {quantity(size, 'B')}"
+    note = f"buffer: {where}, {free}, while no other queue is congested"
+    return reserved + shared, (note,)
