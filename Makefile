@@ -13,7 +13,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -37,6 +37,9 @@ renew: build ## Regenerate what is committed of atlases, verdicts and comparison
 	@$(BIN)/python docs/renew.py reports
 
 test: lint test-rust test-python ## Run every check and test
+
+check: $(VENV)/.packages ## Run what one runs before a commit: format, lints, types, and the tests nearest to what changed
+	@.ci/check
 
 lint: $(VENV)/.built $(PAGE)
 	$(say) "Rust: format and lints"
