@@ -13,6 +13,7 @@ from pathlib import Path
 
 from inprofile import papers
 from inprofile.papers import today, verdicts
+from inprofile.run.records import record_lines
 from inprofile.studies.atlas.store import NAME
 from inprofile.studies.compare.advice import COMMITTED
 
@@ -42,7 +43,7 @@ def renew(reports: Path) -> list[str]:
         found = json.loads(results.read_text("utf-8"))
         if found["quick"]:
             sys.exit(f"{results} is of a quick comparison: run inprofile compare without --quick")
-        COMMITTED.write_text(json.dumps(found["advice"], ensure_ascii=False, indent=1) + "\n", "utf-8")
+        COMMITTED.write_text(record_lines(found["advice"]), "utf-8")
         copied.append("compare: advice")
     if not copied:
         sys.exit(f"{reports} has no reports: run inprofile reproduce or inprofile compare first")

@@ -28,6 +28,7 @@ from kernel_rows import Row, measured, page, read, resent_line, share_line, stor
 
 from inprofile import Scenario, load
 from inprofile.run.live import hindrance
+from inprofile.run.records import record_lines
 
 ROOT = Path(__file__).parent.parent
 PAPERS = ROOT / "python" / "inprofile" / "papers"
@@ -210,7 +211,7 @@ def write(rows: list[Row]) -> int:
     """Both files. 0 if all lies within its bounds, else 1."""
     order = [case.name for case in CASES]
     rows.sort(key=lambda row: (order.index(row.case), list(CONGESTION["linux"]).index(row.transport)))
-    text = json.dumps(stored(rows), indent=2, ensure_ascii=False) + "\n"
+    text = record_lines(stored(rows))
     FIGURES.write_text(text, encoding="utf-8")
     FIGURES.with_suffix(".md").write_text(page(rows, SIMULATED), encoding="utf-8")
     return 0 if all(all(row.verdicts.values()) for row in rows) else 1

@@ -22,6 +22,8 @@ from linux_jobs import EXACT, RANDOM, Exact, Random
 from replayed import Lockstep
 from uml import ROOT, LinuxMissing, Seen, run
 
+from inprofile.run.records import record_lines
+
 PAGE = ROOT / "validation" / "linux" / "page.md"
 """The page, with room for the figures."""
 
@@ -140,7 +142,7 @@ def write(rows: list[ExactRow], chances: list[RandomRow], kernel: str) -> None:
     docs = ROOT / "docs"
     found: dict[str, Any] = {"kernel": kernel, "exact": [asdict(row) for row in rows]}
     found["chance"] = [asdict(row) for row in chances]
-    text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    text = record_lines(found)
     (docs / "linux.json").write_text(text, encoding="utf-8")
     (docs / "linux.md").write_text(page(found), encoding="utf-8")
 

@@ -5,7 +5,6 @@ Leaves with 1 if anything differs beyond what explained.py names, or if the runs
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from explained import EXPLAINED, Reason, accounted, paper_d
 
 from inprofile import load
 from inprofile.run.pool import threads
+from inprofile.run.records import record_lines
 from inprofile.studies.validate import Divergence, Ns2Failed, Ns2Missing, Validation, validate
 from inprofile.studies.validate.distribution import Distribution, validate_distribution
 
@@ -111,7 +111,7 @@ def write(
         "meters": metered.to_json(),
     }
     docs = ROOT / "docs"
-    text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    text = record_lines(found)
     (docs / "validation.json").write_text(text, encoding="utf-8")
     (docs / "validation.md").write_text(
         page(rows, figures, drawn, version, metered, in_step), encoding="utf-8"

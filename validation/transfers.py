@@ -19,6 +19,8 @@ from transfers_cases import BURST, CASES, SEEDS, Measured, ours
 from transfers_guest import BOOTS, STALL, record
 from uml import ROOT, LinuxMissing
 
+from inprofile.run.records import record_lines
+
 PAGE = ROOT / "validation" / "linux" / "transfers.md"
 """The page, with room for the figures."""
 
@@ -177,7 +179,7 @@ def main() -> int:
         )
         tell(line(rows[-1]))
     if not options.only:
-        text = json.dumps({"kernel": version, "rows": [asdict(row) for row in rows]}, indent=2) + "\n"
+        text = record_lines({"kernel": version, "rows": [asdict(row) for row in rows]})
         FIGURES.write_text(text, encoding="utf-8")
         (ROOT / "docs" / "transfers.md").write_text(page(rows, version), encoding="utf-8")
     judged = [row for row in rows if not row.stalled]

@@ -19,6 +19,7 @@ from typing import Any
 from ..experiment.senders import Sender, senders
 from ..metrics.stats import estimated
 from ..own.engine import __version__
+from ..run.records import record_lines
 from ..run.storage import replace_text
 from . import Batches, Job, Paper, rerun
 from .rows import TableRow, bounds_of, printed_rows
@@ -146,13 +147,8 @@ def _table(trial: rerun.Trial) -> Sequence[TableRow]:
 
 
 def write(found: Mapping[str, Any], path: Path) -> None:
-    """Write it, whole or not at all: a line a claim and a row, so that a change of one is seen as one."""
-    head = {key: value for key, value in found.items() if key not in ("claims", "rows")}
-    text = json.dumps(head, ensure_ascii=False, allow_nan=False, indent=1).removesuffix("}").rstrip()
-    for key in ("claims", "rows"):
-        lines = ",\n".join(f"  {json.dumps(x, ensure_ascii=False, allow_nan=False)}" for x in found[key])
-        text += f',\n "{key}": [\n{lines}\n ]'
-    replace_text(path, f"{text}\n}}\n")
+    """Write it, whole or not at all: a line a claim and a row."""
+    replace_text(path, record_lines(found))
 
 
 def committed(paper: Paper) -> dict[str, Any] | None:

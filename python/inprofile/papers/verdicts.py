@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
+from ..run.records import record_lines
 from ..run.storage import replace_text
 from . import Paper
 from .judge import Verdict
@@ -95,10 +96,7 @@ def taken(results: Mapping[str, Any], date: str) -> Verdicts:
 
 def write(found: Verdicts, folder: Path) -> None:
     """Write it into a paper's folder, a line a claim and set-up."""
-    head = {key: value for key, value in found.items() if key != "claims"}
-    lines = ",\n".join(f"  {json.dumps(c, ensure_ascii=False)}" for c in found["claims"])
-    start = json.dumps(head, ensure_ascii=False).removesuffix("}")
-    replace_text(folder / NAME, f'{start},\n "claims": [\n{lines}\n ]\n}}\n')
+    replace_text(folder / NAME, record_lines(found))
 
 
 def committed(paper: Paper) -> Verdicts | None:

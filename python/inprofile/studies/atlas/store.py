@@ -9,6 +9,7 @@ from typing import Any
 from ...papers import Paper
 from ...papers.factors import Factor
 from ...papers.rerun import Answer
+from ...run.records import record_lines
 from ...run.storage import replace_text
 from . import Atlas, Confirmed
 from .answers import ClaimAnswer, distance
@@ -108,12 +109,8 @@ def write(atlas: Atlas, path: Path) -> None:
 
 
 def write_json(data: dict[str, Any], path: Path) -> None:
-    """Write what `atlas_json` made: a line a point, so that a change of one is seen as one."""
-    data = dict(data)
-    design = data.pop("design")
-    head = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)
-    lines = ",\n".join(f"  {json.dumps(d, ensure_ascii=False, allow_nan=False)}" for d in design)
-    replace_text(path, f'{head.removesuffix("}").rstrip()},\n "design": [\n{lines}\n ]\n}}\n')
+    """Write what `atlas_json` made, a line a point."""
+    replace_text(path, record_lines(data))
 
 
 def committed(paper: Paper) -> dict[str, Any] | None:
