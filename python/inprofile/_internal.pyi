@@ -74,12 +74,13 @@ def run(
     threads: int,
     trace: bool,
     done: Callable[[int, Results], None],
-    progress: Callable[[int, int], None],
+    progress: Callable[[int, int, float], None],
 ) -> None:
     """Run every seed of every job on `threads` threads.
 
     `done(index, results)` is called on this thread as soon as a job's last seed has finished,
-    `progress(finished, all)` a few times a second. Ctrl-C raises KeyboardInterrupt.
+    `progress(finished, all, under_way)` a few times a second; `under_way` is what the runs that have not
+    finished are worth, by the share of their time that is simulated. Ctrl-C raises KeyboardInterrupt.
     """
 
 class NotLive(ValueError):

@@ -3,7 +3,7 @@
 //! holds the lock, which the interpreter hands to other threads now and then.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -27,6 +27,21 @@ struct Task {
     seed: u64,
 }
 
+/// How far the run of a thread is, in picoseconds of simulated time.
+#[derive(Default)]
+struct Running {
+    reached: AtomicU64,
+    all: AtomicU64,
+}
+
+impl Running {
+    /// As a share of the run, below 1: a run that is finished counts where its outcome is received.
+    fn share(&self) -> f64 {
+        let all = self.all.load(Ordering::Relaxed);
+        if all == 0 { 0.0 } else { (self.reached.load(Ordering::Relaxed) as f64 / all as f64).min(0.999) }
+    }
+}
+
 /// Experiments, each with its seeds.
 type Jobs = [(Py<Scenario>, Vec<u64>)];
 
@@ -36,7 +51,8 @@ type Ran = PyResult<(Names, Result<Outcome, Failure>)>;
 /// Run every seed of every job on `threads` threads.
 ///
 /// `done(index, results)` is called on this thread as soon as a job's last seed has finished,
-/// `progress(finished, all)` a few times a second. Ctrl-C raises KeyboardInterrupt.
+/// `progress(finished, all, under_way)` a few times a second: runs finished, runs in all, and how many those under way are worth by the
+/// share of their time that is simulated. Ctrl-C raises KeyboardInterrupt.
 #[pyfunction]
 #[pyo3(signature = (jobs, threads, trace, done, progress))]
 pub fn run(
@@ -63,13 +79,14 @@ pub fn run(
     let next = AtomicUsize::new(0);
     py.detach(|| {
         let (sender, receiver) = channel();
+        let running: Vec<Running> = (0..threads.min(tasks.len())).map(|_| Running::default()).collect();
         std::thread::scope(|scope| {
-            for _ in 0..threads.min(tasks.len()) {
+            for mine in &running {
                 let (sender, tasks, jobs, stop, next) = (sender.clone(), &tasks, &jobs, &stop, &next);
-                scope.spawn(move || work(jobs, tasks, next, trace, stop, &sender));
+                scope.spawn(move || work(jobs, tasks, next, trace, stop, mine, &sender));
             }
             drop(sender);
-            let ended = collect(&jobs, tasks.len(), &receiver, &done, &progress);
+            let ended = collect(&jobs, tasks.len(), &receiver, &running, &done, &progress);
             stop.store(true, Ordering::Relaxed);
             ended
         })
@@ -83,15 +100,18 @@ fn work<'t>(
     next: &AtomicUsize,
     trace: bool,
     stop: &Arc<AtomicBool>,
+    running: &Running,
     sender: &Sender<(&'t Task, Ran)>,
 ) {
     while !stop.load(Ordering::Relaxed) {
         let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
         let scenario = jobs[task.job].0.get();
+        running.reached.store(0, Ordering::Relaxed);
+        running.all.store(scenario.inner.duration().0, Ordering::Relaxed);
         let simulate = || {
             let network = scenario.inner.network(task.seed, trace);
             let names = Names::of(&network);
-            (names, engine::run(network, stop, None))
+            (names, engine::run_seen(network, stop, None, &running.reached))
         };
         let ran = if scenario.own.is_empty() {
             Ok(simulate())
@@ -102,6 +122,7 @@ fn work<'t>(
             break;
         }
     }
+    running.all.store(0, Ordering::Relaxed);
 }
 
 /// Receives `all` outcomes, puts them in order, and hands each job's on once they are complete.
@@ -109,6 +130,7 @@ fn collect(
     jobs: &Jobs,
     all: usize,
     receiver: &Receiver<(&Task, Ran)>,
+    running: &[Running],
     done: &Py<PyAny>,
     progress: &Py<PyAny>,
 ) -> PyResult<()> {
@@ -116,7 +138,7 @@ fn collect(
         jobs.iter().map(|(_, seeds)| seeds.iter().map(|_| None).collect()).collect();
     let mut left: Vec<usize> = jobs.iter().map(|(_, seeds)| seeds.len()).collect();
     let mut finished = 0;
-    Python::attach(|py| progress.call1(py, (finished, all)).map(drop))?;
+    Python::attach(|py| progress.call1(py, (finished, all, 0.0)).map(drop))?;
     while finished < all {
         let message = receiver.recv_timeout(POLL_INTERVAL);
         Python::attach(|py| -> PyResult<()> {
@@ -146,7 +168,8 @@ fn collect(
                     return Err(PyRuntimeError::new_err(failure.to_string()));
                 }
             }
-            progress.call1(py, (finished, all)).map(drop)
+            let under_way: f64 = running.iter().map(Running::share).sum();
+            progress.call1(py, (finished, all, under_way.min((all - finished) as f64))).map(drop)
         })?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! A run: builds the world from the network, handles events until the end, returns the outcome.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use inprofile_core::packet::Direction;
 use inprofile_core::rng::Rng;
@@ -61,15 +61,32 @@ impl std::error::Error for Failure {}
 /// # Errors
 /// [`Failure::Stopped`] if `stop` was set; [`Failure::NotConserved`] if the engine miscounted.
 pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outcome, Failure> {
+    run_seen(network, stop, log, &AtomicU64::new(0))
+}
+
+/// The same for whoever looks on: `reached` is the simulated time in picoseconds, as of the last check of `stop`. No result depends on it.
+///
+/// # Errors
+/// See [`run`].
+pub fn run_seen(
+    network: Network,
+    stop: &AtomicBool,
+    log: Option<Log>,
+    reached: &AtomicU64,
+) -> Result<Outcome, Failure> {
     match (network.profile, network.trace) {
         (Profile::Exact | Profile::ExactNs2Random, false) => {
-            Run::<Exact, false>::new(network, log, Hosts::Simulated).finish(stop)
+            Run::<Exact, false>::new(network, log, Hosts::Simulated).finish(stop, reached)
         }
         (Profile::Exact | Profile::ExactNs2Random, true) => {
-            Run::<Exact, true>::new(network, log, Hosts::Simulated).finish(stop)
+            Run::<Exact, true>::new(network, log, Hosts::Simulated).finish(stop, reached)
         }
-        (Profile::Ns2, false) => Run::<Seconds, false>::new(network, log, Hosts::Simulated).finish(stop),
-        (Profile::Ns2, true) => Run::<Seconds, true>::new(network, log, Hosts::Simulated).finish(stop),
+        (Profile::Ns2, false) => {
+            Run::<Seconds, false>::new(network, log, Hosts::Simulated).finish(stop, reached)
+        }
+        (Profile::Ns2, true) => {
+            Run::<Seconds, true>::new(network, log, Hosts::Simulated).finish(stop, reached)
+        }
     }
 }
 
@@ -254,12 +271,15 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
     }
 
-    fn finish(mut self, stop: &AtomicBool) -> Result<Outcome, Failure> {
+    fn finish(mut self, stop: &AtomicBool, reached: &AtomicU64) -> Result<Outcome, Failure> {
         while let Some(event) = self.world.calendar.pop() {
             self.events += 1;
             if self.events & (self.interval - 1) == 0 {
-                if self.events.is_multiple_of(STOP_CHECK_INTERVAL) && stop.load(Ordering::Relaxed) {
-                    return Err(Failure::Stopped);
+                if self.events.is_multiple_of(STOP_CHECK_INTERVAL) {
+                    if stop.load(Ordering::Relaxed) {
+                        return Err(Failure::Stopped);
+                    }
+                    reached.store(self.world.now.time().0, Ordering::Relaxed);
                 }
                 if self.interval < STOP_CHECK_INTERVAL {
                     self.read_ahead();

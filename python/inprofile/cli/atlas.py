@@ -9,8 +9,9 @@ import typer
 
 from .._input import MOST_POINTS
 from ..run.storage import check_folder
-from .common import Jobs, Json, Planned, Refused, emit, guarded, resumable, shortened
+from .common import Jobs, Json, Planned, Refused, emit, guarded, shortened
 from .effort import effort
+from .progress import resumable
 
 if TYPE_CHECKING:
     from ..studies.atlas import Atlas, Plan

@@ -43,8 +43,6 @@ __all__ = [
     "names_of",
     "open_scenario",
     "overrides_of",
-    "progress",
-    "resumable",
     "say",
     "seeds_of",
     "shortened",
@@ -311,62 +309,3 @@ def show(what: RenderableType) -> None:
         from ..experiment.topology import text
 
         sys.stdout.write(text(what) + "\n")
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error while a terminal looks on; silent otherwise."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda finished, runs: None
-        return
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(escape(visible(what, lines=False)), total=None)
-
-        def tell(finished: int, runs: int) -> None:
-            bar.update(task, completed=finished, total=runs)
-
-        yield tell
-
-
-@contextmanager
-def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on standard error while a terminal looks on; told runs finished, runs in all, what is being run.
-
-    What is interrupted says where `cache` has what is finished, and leaves with code 130 (or 143); so does
-    a full disk, with code 2.
-    """
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
-    counted = [0, runs]
-    console = Console(stderr=True)
-    try:
-        with (
-            terminable(),
-            full_disk(cache),
-            Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
-        ):
-            task = bar.add_task("", total=runs)
-
-            def tell(finished: int, runs: int, what: str) -> None:
-                counted[:] = [finished, runs]
-                bar.update(
-                    task, completed=finished, total=runs, description=escape(visible(what, lines=False))
-                )
-
-            yield tell
-    except KeyboardInterrupt as error:
-        sys.stderr.write(
-            f"Interrupted after {counted[0]} of {counted[1]} runs. What is finished is kept in {cache}:"
-            " the same command goes on from there.\n"
-        )
-        raise typer.Exit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None

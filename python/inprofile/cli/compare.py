@@ -25,10 +25,10 @@ from .common import (
     guarded,
     names_of,
     overrides_of,
-    resumable,
     say,
 )
 from .effort import affordable, print_plan
+from .progress import resumable
 
 if TYPE_CHECKING:
     from ..studies.compare import Comparison

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..metrics.quantity import number
-from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, progress, say
+from ..run.pool import run_many
+from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, say
 from .effort import affordable
+from .progress import progress
 
 if TYPE_CHECKING:
     from ..run.results import Result
@@ -60,7 +62,8 @@ def _open(place: Path, overrides: list[str] | None, jobs: int | None, yes: bool)
         scenario = open_scenario(place, overrides)
         affordable(scenario.expected_packets(seeds=1), yes, 1, traced=True)
         with progress(scenario.title) as tell:
-            return scenario.run([1], jobs=jobs, trace=True, progress=tell)
+            work = [(scenario, [1])]
+            return run_many(work, jobs, progress=tell, under_way=tell.under_way, trace=True)[0]
     if overrides:
         raise Refused(
             f"--set changes an experiment before it runs; {place} is a result: give the experiment's file"

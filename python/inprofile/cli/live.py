@@ -22,10 +22,10 @@ from .common import (
     emit,
     guarded,
     open_scenario,
-    progress,
     say,
     seeds_of,
 )
+from .progress import progress
 from .run import as_json, as_text
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def live(
     if hindered is not None:
         in_user_namespace(hindered)
     try:
-        with progress(f"{scenario.title}, real hosts") as tell:
+        with progress(f"{scenario.title}, real hosts", "s") as tell:
             result = scenario.live(which, trace=trace, progress=lambda done, of: tell(int(done), round(of)))
     except NotLive as error:
         raise Refused(f"{scenario.file} can't be run with real hosts:\n{error}") from None

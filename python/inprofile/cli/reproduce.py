@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..run.storage import check_folder
-from .common import Jobs, Json, Open, Planned, Refused, emit, guarded, resumable, say
+from .common import Jobs, Json, Open, Planned, Refused, emit, guarded, say
 from .effort import effort
+from .progress import resumable
 
 if TYPE_CHECKING:
     from ..papers.judge import Judged

@@ -15,6 +15,7 @@ from ..metrics.quantity import bits_per_second
 from ..metrics.summary import text_table
 from ..own import cost
 from ..run.csv_files import check_csv_place, write_csv
+from ..run.pool import run_many
 from ..run.storage import check_place
 from .common import (
     INTERRUPTED,
@@ -33,12 +34,12 @@ from .common import (
     full_disk,
     guarded,
     open_scenario,
-    progress,
     say,
     seeds_of,
     terminable,
 )
 from .effort import affordable, packets_text
+from .progress import progress
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario, Seeds
@@ -125,9 +126,12 @@ def run(
     _write_packets(scenario, chosen[0], pcap, at or [], snaplen, ns2_trace)
     with progress(f"{scenario.title}, {packets_text(packets)}") as tell:
         if out is None or runs == 1:
-            result = scenario.run(which, jobs=jobs, trace=trace, progress=tell)
+            (result,) = run_many(
+                [(scenario, chosen)], jobs, progress=tell, under_way=tell.under_way, trace=trace
+            )
         else:
-            result = _run_kept(scenario, which, out, jobs=jobs, trace=trace, progress=tell)
+            more = {"jobs": jobs, "trace": trace, "progress": tell, "under_way": tell.under_way}
+            result = _run_kept(scenario, which, out, **more)
     if out is not None and runs == 1:
         result.write(out)
     if csv is not None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..run.storage import FolderInUse, check_folder
-from .common import Jobs, Json, Open, Planned, Refused, Yes, emit, guarded, names_of, resumable, say, seeds_of
+from .common import Jobs, Json, Open, Planned, Refused, Yes, emit, guarded, names_of, say, seeds_of
 from .effort import affordable, print_plan
+from .progress import resumable
 
 if TYPE_CHECKING:
     from ..studies.suite import Plan

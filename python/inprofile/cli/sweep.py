@@ -33,6 +33,7 @@ from .common import (
     terminable,
 )
 from .effort import affordable
+from .progress import lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -186,7 +187,7 @@ def _backend(
 
 @contextmanager
 def _watched(planned: Plan, out: Path) -> Iterator[Callable[[State], None]]:
-    """A table and a bar on standard error while a terminal looks on.
+    """A table and a bar on standard error while a terminal looks on, elsewhere a line now and then.
 
     What is interrupted says what is kept, and leaves with code 130 (or 143).
     """
@@ -194,6 +195,7 @@ def _watched(planned: Plan, out: Path) -> Iterator[Callable[[State], None]]:
     from rich.live import Live
 
     console = Console(stderr=True)
+    written = lines()
     last: list[State] = []
     bar = _bar(planned)
     task = bar.add_task("", total=planned.runs)
@@ -208,7 +210,10 @@ def _watched(planned: Plan, out: Path) -> Iterator[Callable[[State], None]]:
 
             def watch(state: State) -> None:
                 last[:] = [state]
-                if live is None or time.monotonic() - drawn[0] < 0.5:
+                if live is None:
+                    written(state.finished, state.runs, visible(planned.base.title, lines=False))
+                    return
+                if time.monotonic() - drawn[0] < 0.5:
                     return
                 bar.update(task, completed=state.finished, total=state.runs)
                 live.update(Group(_table(state, console.width), bar), refresh=True)

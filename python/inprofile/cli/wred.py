@@ -15,7 +15,7 @@ from ..run.storage import check_folder, write_whole
 from ..studies.wred import Port, Unreadable, check, read
 from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
 from ..studies.wred.profile import alike
-from .common import Jobs, Json, Refused, emit, guarded, progress, say
+from .common import Jobs, Json, Refused, emit, guarded, say
 
 __all__ = ["wred"]
 

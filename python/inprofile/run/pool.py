@@ -41,14 +41,16 @@ def run_many(
     *,
     trace: bool = False,
     done: Callable[[int, Result], None] | None = None,
+    under_way: Callable[[float], None] | None = None,
 ) -> list[Result]:
     """Run every experiment with its seeds; results in the order of `work`.
 
     With `cache`, a folder, what is finished is written there at once under a digest of the experiment,
     its seeds and the simulator, and taken from there the next time: after Ctrl-C (KeyboardInterrupt)
     the same call goes on where it was. The same experiment twice in `work` runs once.
-    `progress(finished, all)` counts runs, those from the cache included; `done(index, result)` comes as
-    soon as an experiment is finished.
+    `progress(finished, all)` counts runs, those from the cache included; `under_way` is told what the others
+    are worth meanwhile, by the share of their time that is simulated; `done(index, result)` comes as soon as
+    an experiment is finished.
     """
     count = threads(jobs)
     jobs_to_do = [(scenario, seeds_in_order(seeds)) for scenario, seeds in work]
@@ -97,7 +99,8 @@ def run_many(
         if progress is not None:
             progress(finished + round(ran * share), total)
 
-    run_each(list(first.values()), count, take, tell, trace=trace)
+    within = None if under_way is None else lambda worth: under_way(worth * share)
+    run_each(list(first.values()), count, take, tell, trace=trace, under_way=within)
     tell(runs, runs)
     return [result for result in results if result is not None]
 
@@ -109,13 +112,21 @@ def run_each(
     progress: Callable[[int, int], None] | None = None,
     *,
     trace: bool = False,
+    under_way: Callable[[float], None] | None = None,
 ) -> None:
     """Run every experiment with its seeds; `done(index, results)` has each as soon as it is finished.
 
-    What `done` or `progress` raise ends the runs, and so does Ctrl-C (KeyboardInterrupt). Where a mechanism
-    is written in Python, the first run that has it is made twice: NotDeterministic says that the two differ.
+    `progress(finished, all)` is told of runs, `under_way` what those that have not finished are worth. What
+    any of them raises ends the runs, and so does Ctrl-C (KeyboardInterrupt). Where a mechanism is written in
+    Python, the first run that has it is made twice: NotDeterministic says that the two differ.
     """
-    tell = progress or (lambda finished, runs: None)
+
+    def tell(finished: int, runs: int, worth: float) -> None:
+        if under_way is not None:
+            under_way(worth)
+        if progress is not None:
+            progress(finished, runs)
+
     own: set[str] = set()
     began = time.process_time()
     for scenario, seeds in work:

@@ -79,12 +79,12 @@ class WhatIf:
         scenario = watched(changed, check.effective)
         made: list[_internal.Results] = []
 
-        def current(finished: int, runs: int) -> None:
+        def current(*_: float) -> None:
             if mine != self._newest:
                 raise Superseded
 
         with self._lock:
-            current(0, 1)
+            current()
             _internal.run([(scenario._inner, [seed])], 1, trace, lambda _, raw: made.append(raw), current)
         provenance = Provenance(changed.title, changed.canonical, check.effective, (seed,))
         return Result.from_engine(made[0], provenance)

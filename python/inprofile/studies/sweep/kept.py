@@ -54,6 +54,7 @@ def run_kept(
     jobs: int | None = None,
     trace: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    under_way: Callable[[float], None] | None = None,
 ) -> Result:
     """Run an experiment as `Scenario.run` does and write its result into `out`; keep what has finished.
 
@@ -87,7 +88,9 @@ def run_kept(
     try:
         beat()
         if left := tuple(seed for seed in which if (0, seed) not in ledger.done):
-            Local(jobs, TABLES, trace=trace).run([Job(0, scenario, left, each)], ledger.keep, beat)
+            Local(jobs, TABLES, trace=trace, under_way=under_way).run(
+                [Job(0, scenario, left, each)], ledger.keep, beat
+            )
         tables = _tables(ledger.take_all(), which)
         result = Result(tables, scenario.provenance(which))
         result.write(out)

@@ -73,10 +73,19 @@ class Local:
     together = 1024
 
     def __init__(
-        self, jobs: int | None = None, tables: Sequence[str] = TABLES, *, trace: bool = False
+        self,
+        jobs: int | None = None,
+        tables: Sequence[str] = TABLES,
+        *,
+        trace: bool = False,
+        under_way: Callable[[float], None] | None = None,
     ) -> None:
-        """On `jobs` threads, one a core by default; of the results these tables are taken over."""
+        """On `jobs` threads, one a core by default; of the results these tables are taken over.
+
+        `under_way` is told what the runs are worth that have not finished, by the time that is simulated.
+        """
         self._threads = threads(jobs)
+        self._under_way = under_way
         self._tables, self._trace = tuple(tables), trace
 
     def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
@@ -113,7 +122,7 @@ class Local:
         beaten = [time.monotonic()]
         try:
             work = [(job.scenario, job.seeds) for job in chunks]
-            run_each(work, self._threads, take, tell, trace=self._trace)
+            run_each(work, self._threads, take, tell, trace=self._trace, under_way=self._under_way)
         finally:
             hand_over()
 
