@@ -119,6 +119,13 @@ def test_architecture_has_every_dependency_between_crates() -> None:
         assert set(re.findall(r"`(\w+)`", sentence[1])) == crates, folder
 
 
+def test_nothing_is_promised_of_an_index_that_does_not_have_it() -> None:
+    texts = [*PAGES, *(ROOT / "python/inprofile").rglob("*.py")]
+    promised = re.compile(r"pip3? install [^\n]*[ '\"]inprofile(\[\w+\])?['\"\s`]")
+    assert promised.search("pip install 'inprofile[dask]'")
+    assert [str(path) for path in texts if promised.search(path.read_text("utf-8"))] == []
+
+
 def test_nobody_is_invented() -> None:
     """Author and maintainer are the contributors, everywhere."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -6,10 +6,12 @@ local ones.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -195,5 +197,7 @@ def test_without_its_package_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, made: str
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(SweepError, match=r"pip install 'inprofile\[(dask|slurm)\]'"):
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    (needed,) = project["optional-dependencies"][made.lower()]
+    with pytest.raises(SweepError, match=re.escape(f"pip install '{needed}' into Inprofile's environment")):
         getattr(elsewhere, made)(tmp_path / "r")

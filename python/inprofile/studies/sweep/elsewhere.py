@@ -148,8 +148,8 @@ class Dask:
             import distributed
         except ImportError:
             raise SweepError(
-                "--cluster needs the package distributed: pip install 'inprofile[dask]',"
-                " here and on the workers"
+                "--cluster needs the package distributed: pip install 'distributed>=2026.1'"
+                " into Inprofile's environment, here and on the workers"
             ) from None
         try:
             self._client: Any = distributed.Client(address, timeout=10, set_as_default=False)
@@ -255,7 +255,8 @@ class Slurm:
             import submitit
         except ImportError:
             raise SweepError(
-                "--slurm needs the package submitit: pip install 'inprofile[slurm]', here and on the nodes"
+                "--slurm needs the package submitit: pip install 'submitit>=1.5'"
+                " into Inprofile's environment, here and on the nodes"
             ) from None
         # Beside the dataset, which tells nothing of where it was made.
         place = Path(out).resolve()
