@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import inprofile
-from inprofile.run.pool import run_many
 from inprofile.cli import progress as shown
 from inprofile.cli.progress import Told, lines
+from inprofile.run.pool import run_many
 
 LONG = inprofile.parse(inprofile.STARTER).with_({"duration": "2000 s", "links.bottleneck.rate": "30 Mbit/s"})
 

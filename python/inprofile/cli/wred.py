@@ -16,6 +16,7 @@ from ..studies.wred import Port, Unreadable, check, read
 from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
 from ..studies.wred.profile import alike
 from .common import Jobs, Json, Refused, emit, guarded, say
+from .progress import progress
 
 __all__ = ["wred"]
 
