@@ -13,7 +13,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -128,6 +128,15 @@ trial: ## Try the router's unit under a systemd booted in namespaces, and its pa
 PROFILE := release
 DEB := target/package/inprofiled.deb
 CARGO_DEB := target/tools/bin/cargo-deb
+CARGO_DENY := target/tools/bin/cargo-deny
+
+deps: $(CARGO_DENY) ## Look the locked Rust dependencies over: licences, duplicate versions, sources (with cargo-deny, which it installs into target)
+	@$(CARGO_DENY) --offline --locked check bans licenses sources
+
+$(CARGO_DENY):
+	$(say) "cargo-deny"
+	@cargo install --quiet --locked cargo-deny --version 0.20.2 --root target/tools
+
 
 deb: $(CARGO_DEB) ## Build the router's Debian package into target/package (with cargo-deb, which it installs into target)
 	$(say) "inprofiled.deb"
