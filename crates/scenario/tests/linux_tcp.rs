@@ -95,11 +95,14 @@ fn each_texts_reduction_can_be_chosen() {
     assert!(linux != newer && newer != older && older != linux, "{linux}, {newer}, {older}");
 }
 
-/// Where losses come in heaps, RFC 6675 loses retransmissions without noticing.
+/// By RFC 6675 the loss of a retransmission is found by the timer alone. Its threshold is a share of the window just left (RFC 5681 §3.1), so
+/// even after bursts of losses it is not far behind.
 #[test]
-fn recovery_by_rfc_6675_needs_timeouts_there() {
-    let (goodput, timeouts, _) = through_a_policer("rfc", "125 kB", 1);
-    assert!(timeouts > 3.0 && goodput < 8e6, "{timeouts}, {goodput}");
+fn recovery_by_rfc_6675_gets_through_as_well() {
+    for burst in ["36 kB", "125 kB", "1 MB"] {
+        let (goodput, _, _) = through_a_policer("rfc", burst, 1);
+        assert!(goodput > 9.3e6, "{burst}: {goodput}");
+    }
 }
 
 #[test]

@@ -18,6 +18,8 @@ __all__ = ["chain", "draw", "text"]
 
 Json = Mapping[str, Any]
 
+RFC_PROFILE = 'profile = rfc, the default, is TCP by the RFCs; profile = "linux" is what hosts run today.'
+
 
 def draw(effective: Json, warnings: Sequence[Problem]) -> RenderableType:
     """The picture, the tables of values, and the warnings."""
@@ -39,6 +41,8 @@ def draw(effective: Json, warnings: Sequence[Problem]) -> RenderableType:
     ):
         if table.row_count:
             parts += [Text(f"\n{heading}", style="bold"), Padding(table, (0, 0, 0, 2))]
+        if heading == "TCP" and any(flow["tcp"].get("profile") == "rfc" for flow in effective["flows"]):
+            parts.append(Text(f"  {RFC_PROFILE}", style="dim"))
     if warnings:
         parts.append(Text(f"\n{len(warnings)} warning{'s' * (len(warnings) != 1)}", style="bold yellow"))
         parts += [Text(f"  {warning}") for warning in warnings]

@@ -138,7 +138,6 @@ impl<C: Clock> Sender<C> {
         flight: f64,
         host: &mut H,
     ) {
-        let cwnd = self.deflated_cwnd();
         let Some(ecn) = &mut self.ecn else { return };
         if flags.has(Flags::SYN) {
             // RFC 3168 §6.1.1, RFC 9768 §3.1.5: it grants ECN, and echoes nothing.
@@ -156,10 +155,10 @@ impl<C: Clock> Sender<C> {
         // RFC 9406 §4.2: a mark ends the first slow start.
         self.first_slow_start = None;
         let one_segment = self.cwnd < 2.0;
-        let reduced = self.control.reduce(Cause::Mark, cwnd, flight);
+        let reduced = self.reduce(Cause::Mark, flight);
         self.ssthresh = reduced.max(2.0);
         self.cwnd = reduced.max(1.0).min(self.cwnd);
-        if one_segment {
+        if one_segment && let Some(ecn) = &mut self.ecn {
             // RFC 3168 §6.1.2: less than one segment a round trip is one segment a timeout; RFC 9438 §5.5: a timeout that
             // doubles as long as echoes arrive.
             ecn.paused = true;

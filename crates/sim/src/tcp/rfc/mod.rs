@@ -9,6 +9,8 @@
 
 mod ecn;
 mod hystart;
+#[cfg(test)]
+mod laws;
 mod recovery;
 mod scoreboard;
 
@@ -166,8 +168,7 @@ impl<C: Clock> Sender<C> {
             self.first_slow_start = None;
             if !self.una_timed_out {
                 // RFC 5681, Eq. (4); held constant when the same segment times out again.
-                self.ssthresh =
-                    self.control.reduce(Cause::Timeout, self.deflated_cwnd(), self.flight_size()).max(2.0);
+                self.ssthresh = self.reduce(Cause::Timeout, self.flight_size()).max(2.0);
             }
             if let Some(ecn) = &mut self.ecn {
                 ecn.on_reduction(self.snd_max, false);
@@ -315,6 +316,15 @@ impl<C: Clock> Sender<C> {
             Recovery::Sack(scoreboard) => scoreboard.sacked_in(self.snd_una, self.snd_nxt),
             _ => 0,
         }
+    }
+
+    /// Congestion: the slow-start threshold that follows, not yet bounded from below; `flight`: FlightSize. RFC 5681 §3.1 sets it to no more
+    /// than Eq. (4), with FlightSize as "the amount of outstanding data in the network" (RFC 9438 §4.6 has the same words). What duplicates
+    /// and SACK blocks report to have left the network, while a hole holds SND.UNA, is outstanding no more: the window has kept the rest
+    /// below itself (RFC 5681 §3.2, RFC 6675 §5, step C).
+    fn reduce(&mut self, cause: Cause, flight: f64) -> f64 {
+        let cwnd = self.deflated_cwnd();
+        self.control.reduce(cause, cwnd, flight.min(cwnd))
     }
 
     /// The window without what duplicates have added to it (RFC 5681 §3.2, step 4).

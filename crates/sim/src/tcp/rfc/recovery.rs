@@ -76,7 +76,7 @@ impl<C: Clock> Sender<C> {
         self.tally.fast_retransmits += 1;
         if !self.ecn.as_ref().is_some_and(|e| e.has_reacted_to_loss_of(self.snd_una)) {
             let flight = self.flight_size() - f64::from(self.limited_transmit_sent);
-            self.ssthresh = self.control.reduce(Cause::Loss, self.cwnd, flight).max(2.0);
+            self.ssthresh = self.reduce(Cause::Loss, flight).max(2.0);
             if let Some(ecn) = &mut self.ecn {
                 ecn.on_reduction(self.snd_max, false);
             }
