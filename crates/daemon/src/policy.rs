@@ -12,7 +12,9 @@ use std::collections::HashMap;
 
 use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::units::{Bytes, Rate, Time};
-use inprofile_live::datapath::{Contract, Decision, Foreseen, FormerFlow, Policy, Rewrite, Treatment};
+use inprofile_live::datapath::{
+    Contract, Decision, Foreseen, FormerFlow, Policy, Refusal, Rewrite, Treatment,
+};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Control, Headers, Link, Opaque, Seen, Transport, Unread};
 
@@ -242,8 +244,10 @@ impl Policy for Classifier {
                 self.control_frame(now, *kind, seen, link, Some(h))
             }
             Ok(headers) => self.packet(now, headers, foreseen),
-            Err(Opaque { why: Unread::MacControl, .. }) => self.rules.as_ref().map(|_| Decision::Refuse),
-            Err(Opaque { link, .. }) => self.unreadable(link),
+            Err(Opaque { why: why @ Unread::MacControl, .. }) => {
+                self.rules.as_ref().map(|_| Decision::Refuse(Refusal::Unread(*why)))
+            }
+            Err(Opaque { why, link, .. }) => self.unreadable(*why, link),
         };
         // Nothing is done in this direction.
         decision.unwrap_or(Decision::Pass)
@@ -256,7 +260,7 @@ impl Classifier {
     fn packet(&mut self, now: Time, headers: &Headers, foreseen: Option<ahead::Found>) -> Option<Decision> {
         let rules = self.rules.as_ref()?;
         if headers.length_disagrees && rules.frames.drop_length_mismatch {
-            return Some(Decision::Refuse);
+            return Some(Decision::Refuse(Refusal::LengthMismatch));
         }
         let ports = self.ports(now, headers);
         let key = Key::of(headers, ports);
@@ -300,10 +304,10 @@ impl Classifier {
         Some(Decision::Queue(Treatment { class, colour, markers, clear_link: false, ..treatment }))
     }
 
-    /// Anything else: best effort, and his who has the circuit it came in.
-    fn unreadable(&mut self, link: &Link) -> Option<Decision> {
-        if self.rules.as_ref()?.frames.drop_unreadable {
-            return Some(Decision::Refuse);
+    /// Anything else: dropped, or best effort, and his who has the circuit it came in.
+    fn unreadable(&mut self, why: Unread, link: &Link) -> Option<Decision> {
+        if self.rules.as_ref()?.drop_unreadable {
+            return Some(Decision::Refuse(Refusal::Unread(why)));
         }
         let owner = |rules: &Rules| Owner::of_circuit(rules.owners.of_circuit(link));
         let found = self.found_opaque(link, owner)?;

@@ -83,8 +83,10 @@ pub struct DirectionState {
     pub passed: u64,
     /// Of these: while the bypass was on.
     pub bypassed: u64,
-    /// Dropped by choice: not to be read, or with a wrong length field.
+    /// Dropped for what they are: not to be read, or with a wrong length field.
     pub refused: u64,
+    /// Of these, by the reason.
+    pub refusals: Vec<(&'static str, u64)>,
     /// Dropped by markers.
     pub marker_dropped: u64,
     /// Dropped by policers.
@@ -318,6 +320,7 @@ impl DirectionState {
             "sent": self.sent,
             "dropped": self.dropped,
             "refused": self.refused,
+            "refusals": object(&self.refusals),
             "marker_dropped": self.marker_dropped,
             "policed": self.policed,
             "too_late": self.too_late,

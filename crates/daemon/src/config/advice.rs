@@ -42,6 +42,14 @@ fn unsafe_choices(root: &Section<'_, '_>, config: &Config) {
             "write \"127.0.0.1:9474\" and let the machine's own Prometheus read it, or keep others away by a firewall",
         );
     }
+    let bleaches = |d: &Option<Direction>| d.as_ref().is_some_and(|d| d.unsold.bleach);
+    if config.frames.drop_unreadable == Some(false) && config.directions.iter().any(bleaches) {
+        root.report().warning(
+            &root.locate("frames.unreadable"),
+            "what is not IP or cannot be read leaves as it came: behind SNAP, five tags or an unknown EtherType with the code point that its sender wrote",
+            "leave it out: then it is dropped where code points are bleached; keep \"best_effort\" where IS-IS, CFM or the like have to pass",
+        );
+    }
     if config.fail == Fail::Open {
         root.report().warning(
             &root.locate("fail"),

@@ -25,7 +25,6 @@ pub fn json(config: &Config) -> Json {
         "overhead": format!("{} B", config.overhead),
         "mpu": format!("{} B", config.mpu),
         "frames": {
-            "unreadable": if config.frames.drop_unreadable { "drop" } else { "best_effort" },
             "length_mismatch": if config.frames.drop_length_mismatch { "drop" } else { "charge" },
             "age_limit": config.frames.age_limit.to_string(),
         },
@@ -38,17 +37,19 @@ pub fn json(config: &Config) -> Json {
         "log": { "level": config.log.level.name(), "file": config.log.file },
     });
     for (direction, key) in config.directions.iter().zip(DIRECTIONS) {
-        out[key] = direction.as_ref().map_or(Json::Null, |d| one(d, config.full_packet()));
+        out[key] = direction.as_ref().map_or(Json::Null, |d| one(d, config));
     }
     out
 }
 
-fn one(direction: &Direction, packet: Bytes) -> Json {
+fn one(direction: &Direction, config: &Config) -> Json {
+    let packet = config.full_packet();
     json!({
         "rate": direction.rate.to_string(),
         "role": direction.role.name(),
         "dscp": if direction.unsold.bleach { "bleach" } else { "keep" },
         "remap": remap(&direction.unsold),
+        "unreadable": if direction.drops_unreadable(&config.frames) { "drop" } else { "best_effort" },
         "control": policing(&direction.control),
         "control_sender": policing(&direction.control_sender),
         "control_of_addresses": policing(&direction.control_of_addresses()),
@@ -69,20 +70,27 @@ fn one(direction: &Direction, packet: Bytes) -> Json {
 #[must_use]
 pub fn roles(config: &Config) -> Vec<String> {
     let directions = config.directions.iter().zip(DIRECTIONS);
+    let rest_of = |d: &Direction| {
+        let unreadable = match d.drops_unreadable(&config.frames) {
+            true => "frames that are not IP or cannot be read are dropped",
+            false => "frames that are not IP or cannot be read pass as they are",
+        };
+        format!("{unreadable}; {}", control(d))
+    };
     directions
         .map(|(direction, name)| match direction {
             None => format!("{name}: everything passes as it is, unmetered and unshaped"),
             Some(d @ Direction { role: Role::Core, unsold, .. }) => {
                 let rest =
                     if unsold.bleach { "other code points are bleached" } else { "all code points are kept" };
-                let control = control(d);
-                format!("{name}: core, the code points of what comes in are believed; {rest}; {control}")
+                let more = rest_of(d);
+                format!("{name}: core, the code points of what comes in are believed; {rest}; {more}")
             }
             Some(d @ Direction { role: Role::Edge, unsold, .. }) => {
                 let rest =
                     if unsold.bleach { "its code point is bleached" } else { "its code point is kept" };
-                let control = control(d);
-                format!("{name}: edge, what nobody has bought is best effort; {rest}; {control}")
+                let more = rest_of(d);
+                format!("{name}: edge, what nobody has bought is best effort; {rest}; {more}")
             }
         })
         .collect()

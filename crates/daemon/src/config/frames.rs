@@ -23,8 +23,8 @@ const MOST_SENDER: Rate = Rate(64_000);
 /// What becomes of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frames {
-    /// Not IP, or not to be read: dropped, rather than best effort.
-    pub drop_unreadable: bool,
+    /// Not IP, or not to be read: dropped, rather than best effort; `None`: [by direction](super::Direction::drops_unreadable).
+    pub drop_unreadable: Option<bool>,
     /// With a length field that says something else than what was received: dropped, rather than charged what was.
     pub drop_length_mismatch: bool,
     /// How late a packet may leave.
@@ -72,7 +72,7 @@ impl Frames {
 /// Reads the table; `packet` is the size of a full one.
 pub(super) fn read(root: &Section<'_, '_>, packet: Option<Bytes>) -> Option<Frames> {
     let mut frames = Frames {
-        drop_unreadable: false,
+        drop_unreadable: None,
         drop_length_mismatch: false,
         age_limit: Duration::from_millis(500),
         control: None,
@@ -81,8 +81,10 @@ pub(super) fn read(root: &Section<'_, '_>, packet: Option<Bytes>) -> Option<Fram
     let Some(entry) = root.get("frames") else { return Some(frames) };
     let section =
         entry.section(&["unreadable", "length_mismatch", "age_limit", "control", "control_sender"])?;
-    let unreadable =
-        section.get("unreadable").map_or(Some("best_effort"), |e| e.word(&["best_effort", "drop"], "choice"));
+    let unreadable = match section.get("unreadable") {
+        Some(e) => e.word(&["best_effort", "drop"], "choice").map(|word| Some(word == "drop")),
+        None => Some(None),
+    };
     let mismatch =
         section.get("length_mismatch").map_or(Some("charge"), |e| e.word(&["charge", "drop"], "choice"));
     let age_limit = section.get("age_limit").map_or(Some(frames.age_limit), |e| e.positive_duration());
@@ -94,7 +96,7 @@ pub(super) fn read(root: &Section<'_, '_>, packet: Option<Bytes>) -> Option<Fram
         None => Some(None),
     };
     let (control, control_sender) = (policer("control"), policer("control_sender"));
-    frames.drop_unreadable = unreadable? == "drop";
+    frames.drop_unreadable = unreadable?;
     frames.drop_length_mismatch = mismatch? == "drop";
     frames.age_limit = age_limit?;
     frames.control = control?;

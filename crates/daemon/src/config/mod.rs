@@ -322,6 +322,13 @@ impl Direction {
         Context { link_rate: Some(self.rate), contract: self.promised(), packet, limit: None }
     }
 
+    /// Whether frames that are not IP or can't be read are dropped: by default where code points are bleached, which theirs would
+    /// not be.
+    #[must_use]
+    pub fn drops_unreadable(&self, frames: &Frames) -> bool {
+        frames.drop_unreadable.unwrap_or(self.unsold.bleach)
+    }
+
     /// Whether circuits tell some customers.
     #[must_use]
     pub fn has_circuits(&self) -> bool {

@@ -252,8 +252,8 @@ fn roles_are_told() {
     assert_eq!(
         describe::roles(&config),
         [
-            "upstream: edge, what nobody has bought is best effort; its code point is bleached; control frames get 32 kbit/s at most, of all kinds together",
-            "downstream: core, the code points of what comes in are believed; all code points are kept; control frames get 32 kbit/s at most, of all kinds together"
+            "upstream: edge, what nobody has bought is best effort; its code point is bleached; frames that are not IP or cannot be read are dropped; control frames get 32 kbit/s at most, of all kinds together",
+            "downstream: core, the code points of what comes in are believed; all code points are kept; frames that are not IP or cannot be read pass as they are; control frames get 32 kbit/s at most, of all kinds together"
         ]
     );
 }
@@ -300,7 +300,7 @@ fn what_frames_and_services_may_say() {
     assert_eq!(config.frames.age_limit.secs(), 0.5);
     let set = "unreadable = \"drop\", length_mismatch = \"drop\", age_limit = \"2 s\", control = { rate = \"64 kbit/s\", burst = \"3 kB\" }";
     let (config, _) = read(&file(set, voice)).unwrap();
-    assert!(config.frames.drop_unreadable && config.frames.drop_length_mismatch);
+    assert!(config.frames.drop_unreadable == Some(true) && config.frames.drop_length_mismatch);
     assert_eq!(config.directions[0].as_ref().unwrap().control.rate, Rate(64_000));
     let text = describe::text(&config);
     for line in [
@@ -312,6 +312,9 @@ fn what_frames_and_services_may_say() {
     ] {
         assert!(text.contains(line), "{line}{text}");
     }
+    let (config, warnings) = read(&file("unreadable = \"best_effort\"", voice)).unwrap();
+    assert!(warnings.iter().any(|w| w.contains("leaves as it came")), "{warnings:?}");
+    assert!(describe::text(&config).contains("  unreadable = best_effort\n"));
     for (frames, services, why) in [
         ("unreadable = \"pass\"", voice, "frames.unreadable"),
         ("control = { rate = \"64 kbit/s\", burst = \"1 kB\" }", voice, "none would ever be let through"),

@@ -147,6 +147,12 @@ fn frames(p: &mut Page, s: &Snapshot) {
             p.sample("frames_by_kind_total", &[("direction", d.name), ("kind", kind)], n);
         }
     }
+    p.family("refused_frames_total", "counter", "Refused frames by the reason.");
+    for d in &s.directions {
+        for (reason, n) in &d.refusals {
+            p.sample("refused_frames_total", &[("direction", d.name), ("reason", reason)], n);
+        }
+    }
     p.family(
         "length_mismatches_total",
         "counter",

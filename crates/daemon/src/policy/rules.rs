@@ -32,6 +32,7 @@ pub struct Rules {
     role: Role,
     unsold: Unsold,
     pub(super) frames: Frames,
+    pub(super) drop_unreadable: bool,
     /// The markers of services: the class and the number of its policer, customer by customer.
     services: Vec<(u8, u16)>,
     /// The policer of the first kind of control frames.
@@ -113,6 +114,7 @@ impl Rules {
             role: d.role,
             unsold: d.unsold,
             frames: config.frames,
+            drop_unreadable: d.drops_unreadable(&config.frames),
             class_of,
             assured: d.assured as u8,
             best_effort,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use inprofile_core::units::Time;
-use inprofile_live::datapath::ClassState as PathClass;
+use inprofile_live::datapath::{ClassState as PathClass, Refusal};
 
 use super::{ClassState, DirectionState, MarkerState, PortState, Snapshot};
 use crate::config::{Config, DIRECTIONS};
@@ -138,6 +138,7 @@ fn shared(lane: &Lane, name: &'static str, now: Time) -> DirectionState {
         passed: totals.passed,
         bypassed: path.policy.bypassed(),
         refused: totals.refused,
+        refusals: Refusal::NAMES.into_iter().zip(totals.refusals).collect(),
         marker_dropped: totals.marker_dropped,
         policed: totals.policed,
         too_late: totals.too_late,

@@ -23,7 +23,7 @@ fn file(marker: &str) -> String {
         customer("dave", "prefix = \"10.0.0.4\"", ""),
     ];
     format!(
-        "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"20 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n{}",
+        "inside = \"a\"\noutside = \"b\"\nframes.unreadable = \"best_effort\"\n[upstream]\nrate = \"20 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n{}",
         each.concat()
     )
 }

@@ -396,7 +396,32 @@ fn tiny_frames_count_as_the_wire_carries_them() {
     }
 }
 
-/// By choice what can't be read, and what a length field is wrong of, goes no further.
+/// IP packets where the router does not look for them: none leaves an edge with the code point that its sender wrote.
+#[test]
+fn what_cannot_be_bleached_does_not_leave() {
+    let hidden = |wraps: Vec<Wrap>| Ip { octet: 10 << 2, bytes: 1000, wraps, ..Ip::default() };
+    let frames = [
+        hidden(vec![Wrap::Tag(0x8100, 1); 5]).frame(),
+        hidden(vec![Wrap::Snap]).frame(),
+        hidden(vec![Wrap::Tag(0x8100, 1), Wrap::Snap]).frame(),
+        hidden(vec![Wrap::Mpls(9, 0)]).frame(),
+        hidden(vec![Wrap::Tag(0x9200, 1)]).frame(),
+        Ip { v6: true, says: Some(8), ..hidden(vec![Wrap::Mpls(1, 0)]) }.frame(),
+    ];
+    for (choice, bound) in [("", 0.0), ("frames.unreadable = \"best_effort\"", 100e6)] {
+        let mut bench = Bench::new(&file(choice).replace("rate = \"10 Mbit/s\"", "rate = \"100 Mbit/s\""));
+        send(&mut bench, &frames, 12_000, 50_000_000);
+        bench.drain();
+        let rate = bench.out.green as f64 * 8.0 / bench.now.secs();
+        println!("{choice:<35} {:.1} Mbit/s leave with the AF11 that they brought", rate / 1e6);
+        assert!(rate <= bound && (rate > 0.0) == (bound > 0.0), "{choice}: {rate}");
+        // By the reason: SNAP, another tag and what labels hide are no IP, five tags and nine labels too deep.
+        let refused = if bound == 0.0 { [8_000, 4_000] } else { [0, 0] };
+        assert_eq!(bench.totals().refusals[..2], refused, "{:?}", bench.totals());
+    }
+}
+
+/// What can't be read goes no further unless somebody chose so; what a length field is wrong of, by choice.
 #[test]
 fn what_cannot_be_read_is_dropped_by_choice() {
     let frames = [
@@ -409,10 +434,14 @@ fn what_cannot_be_read_is_dropped_by_choice() {
         Ip { says: Some(28), ..Ip::default() }.frame(),
         Ip { v6: true, says: Some(0), ..Ip::default() }.frame(),
     ];
-    for (choice, refused) in [("charge", 0), ("drop", frames.len() as u64)] {
-        let unreadable = if refused == 0 { "best_effort" } else { "drop" };
-        let more = format!("frames = {{ unreadable = \"{unreadable}\", length_mismatch = \"{choice}\" }}");
-        let mut bench = Bench::new(&file(&more));
+    let six = frames.len() as u64 - 2;
+    for (more, refused) in [
+        ("", six),
+        ("frames.unreadable = \"drop\"\nframes.length_mismatch = \"drop\"", six + 2),
+        ("frames.unreadable = \"best_effort\"", 0),
+        ("dscp = \"keep\"", 0),
+    ] {
+        let mut bench = Bench::new(&file(more));
         send(&mut bench, &frames, frames.len() as u64, 1_000_000);
         bench.drain();
         let totals = bench.totals();

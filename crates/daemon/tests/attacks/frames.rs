@@ -11,6 +11,8 @@ pub enum Wrap {
     Pppoe(u16),
     /// This many MPLS labels, each with this traffic class.
     Mpls(u8, u8),
+    /// A length, and the SNAP header of RFC 1042.
+    Snap,
 }
 
 /// An IP packet in a frame.
@@ -169,6 +171,11 @@ impl Ip {
                     link.extend(if self.v6 { [0, 0x57] } else { [0, 0x21] });
                     told = true;
                 }
+                Wrap::Snap => {
+                    // Above 1,535 it would be an EtherType.
+                    link.extend(((rest + 8).min(1500) as u16).to_be_bytes());
+                    link.extend([0xaa, 0xaa, 3, 0, 0, 0]);
+                }
                 Wrap::Mpls(labels, class) => {
                     link.extend(0x8847u16.to_be_bytes());
                     for label in 1..=labels {
@@ -222,7 +229,7 @@ fn size(wrap: &Wrap) -> usize {
     match wrap {
         Wrap::Tag(..) => 4,
         // Behind a PPPoE header the protocol's number takes the place of the EtherType.
-        Wrap::Pppoe(_) => 8,
+        Wrap::Pppoe(_) | Wrap::Snap => 8,
         Wrap::Mpls(labels, _) => 4 * usize::from(*labels),
     }
 }

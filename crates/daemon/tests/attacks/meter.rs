@@ -15,7 +15,7 @@ const WITHIN: f64 = 0.001;
 
 fn file(contract: u64) -> String {
     format!(
-        "inside = \"a\"\noutside = \"b\"\npacket = \"9000 B\"\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"rio\", limit = \"500 packets\", in = {{ min_th = \"400 packets\", max_th = \"490 packets\", max_p = 0.01 }}, out = {{ min_th = \"20 packets\", max_th = \"60 packets\", max_p = 0.2 }} }}\n[[upstream.customers]]\nname = \"alice\"\nprefix = [\"10.0.0.1\", \"2001:db8::1\"]\ncontract = \"{contract} bit/s\"\nmarker = {{ kind = \"token_bucket\", depth = \"{DEPTH} B\" }}\n",
+        "inside = \"a\"\noutside = \"b\"\npacket = \"9000 B\"\nframes.unreadable = \"best_effort\"\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"rio\", limit = \"500 packets\", in = {{ min_th = \"400 packets\", max_th = \"490 packets\", max_p = 0.01 }}, out = {{ min_th = \"20 packets\", max_th = \"60 packets\", max_p = 0.2 }} }}\n[[upstream.customers]]\nname = \"alice\"\nprefix = [\"10.0.0.1\", \"2001:db8::1\"]\ncontract = \"{contract} bit/s\"\nmarker = {{ kind = \"token_bucket\", depth = \"{DEPTH} B\" }}\n",
         contract * 3
     )
 }

@@ -13,6 +13,7 @@ const FILE: &str = r#"
 inside = "a"
 outside = "b"
 flows = 256
+frames.unreadable = "best_effort"
 overhead = "38 B"
 mpu = "84 B"
 [upstream]

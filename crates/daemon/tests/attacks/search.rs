@@ -43,22 +43,22 @@ pub fn play(bytes: &[u8]) -> Got {
     let contract = CONTRACTS[genes.next(4) as usize];
     let meter = genes.next(4) as usize;
     let (reload, every, late) = (genes.next(8), 10 + genes.next(100), genes.next(6) == 0);
-    let ethernet = genes.next(2) == 1;
+    let how = How { ethernet: genes.next(2) == 1, drops_unread: genes.next(2) == 1 };
     let head = genes.1;
     let mut rng = Rng::for_component(
         bytes.iter().fold(7u64, |all, byte| all.wrapping_mul(31).wrapping_add(u64::from(*byte))),
         "attacker",
     );
     let text = |n: u64| match reload {
-        0 => Some(file(who, contract, meter, ethernet, DEPTH, "alice")),
-        1 => Some(file(who, contract, meter, ethernet, DEPTH + DEEPER * (n % 2), "alice")),
+        0 => Some(file(who, contract, meter, how, DEPTH, "alice")),
+        1 => Some(file(who, contract, meter, how, DEPTH + DEEPER * (n % 2), "alice")),
         // What waits of who is renamed drains beside the new name's shaper, as for anybody who goes.
         2 if who != Who::Shaped => {
-            Some(file(who, contract, meter, ethernet, DEPTH, ["alice", "eve"][(n % 2) as usize]))
+            Some(file(who, contract, meter, how, DEPTH, ["alice", "eve"][(n % 2) as usize]))
         }
         _ => None,
     };
-    let first = file(who, contract, meter, ethernet, DEPTH, "alice");
+    let first = file(who, contract, meter, how, DEPTH, "alice");
     let mut router = Some(Router::new(bench::config(&first), Layer::Ethernet, 1));
     let (mut now, mut sent) = (Time::ZERO, Vec::<Sent>::new());
     let (mut bucket, mut bobs_next, mut links) =
@@ -70,9 +70,12 @@ pub fn play(bytes: &[u8]) -> Got {
         for (frame, at) in leaving.iter().zip(leaving.times()) {
             let n = u32::from_be_bytes([0, frame[9], frame[10], frame[11]]) as usize;
             let frame = Frame(frame.to_vec());
-            links.see(*at, if ethernet { frame.on_ethernet() } else { frame.behind_ethernet() });
+            links.see(*at, if how.ethernet { frame.on_ethernet() } else { frame.behind_ethernet() });
             assert!(sent[n].left.is_none(), "no frame leaves twice");
-            sent[n].left = Some((*at, if sent[n].plain { frame.dscp() } else { None }));
+            sent[n].left = Some((
+                *at,
+                if sent[n].plain || how.drops_unread && !sent[n].control { frame.dscp() } else { None },
+            ));
         }
         leaving.clear();
     };

@@ -28,7 +28,7 @@ marker = { kind = "srtcm", cbs = "5000 B", ebs = "5000 B" }
 #[test]
 fn customers_packets_leave_with_the_dscp_of_their_colour() {
     let Some(mut bench) = Bench::new("colours") else { return };
-    bench.start(&format!("packet = \"1000 B\"\n---\n{CUSTOMERS}"));
+    bench.start(&format!("packet = \"1000 B\"\nframes.unreadable = \"best_effort\"\n---\n{CUSTOMERS}"));
     // ECT(0) on all: it must survive.
     let base = Udp { octet: 2, ..Udp::numbered(0) };
     let mut sent = Vec::new();

@@ -32,7 +32,9 @@ use buffers::{Buffers, Slot};
 use customer::CustomerCounts;
 use held::Held;
 use marking::Marking;
-pub use policy::{Contract, Decision, Foreseen, FormerFlow, MOST_MARKERS, Policy, Rewrite, Treatment};
+pub use policy::{
+    Contract, Decision, Foreseen, FormerFlow, MOST_MARKERS, Policy, Refusal, Rewrite, Treatment,
+};
 pub use setup::{CustomerQueue, Parts, Sharing};
 use shaper::Shaper;
 pub use state::{ClassState, Totals};
@@ -129,10 +131,7 @@ impl<P: Policy> Datapath<P> {
                 witness.send(now, number, frame);
                 return;
             }
-            Decision::Refuse => {
-                self.totals.refused += 1;
-                return;
-            }
+            Decision::Refuse(why) => return self.totals.refuse(why),
             Decision::Police => {
                 self.totals.policed += 1;
                 return;

@@ -4,7 +4,7 @@ use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::units::{Rate, Time};
 
 use crate::code_points::{CodePoints, Dscp};
-use crate::packet::Seen;
+use crate::packet::{Seen, Unread};
 
 /// The most markers one packet passes: its customer's, and the aggregate's.
 pub const MOST_MARKERS: usize = 2;
@@ -63,13 +63,40 @@ pub enum Rewrite {
     To(Dscp),
 }
 
+/// Why a frame goes no further, whoever sent it and however little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is not read as IP, and what it holds could not be bleached.
+    Unread(Unread),
+    /// Its length field says something else than what was received.
+    LengthMismatch,
+}
+
+impl Refusal {
+    /// Names of the reasons, in counts.
+    pub const NAMES: [&'static str; 6] =
+        ["not_ip", "too_deep", "truncated", "malformed", "mac_control", "length_mismatch"];
+
+    pub(super) fn index(self) -> usize {
+        match self {
+            // A control frame is never refused for what it is; it would be no IP.
+            Refusal::Unread(Unread::NotIp | Unread::Control(_)) => 0,
+            Refusal::Unread(Unread::TooDeep) => 1,
+            Refusal::Unread(Unread::Truncated) => 2,
+            Refusal::Unread(Unread::Malformed) => 3,
+            Refusal::Unread(Unread::MacControl) => 4,
+            Refusal::LengthMismatch => 5,
+        }
+    }
+}
+
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It goes on at once, unqueued and unmarked.
     Pass,
-    /// It goes no further.
-    Refuse,
+    /// It goes no further, for this reason.
+    Refuse(Refusal),
     /// It goes no further: its sender is out of profile.
     Police,
     /// It is marked and queued.

@@ -8,7 +8,7 @@ use inprofile_core::registry::AnyAqm;
 use crate::datapath::customer::CustomerCounts;
 use crate::datapath::held::Held;
 use crate::datapath::marking::Marking;
-use crate::datapath::{CUSTOMERS, Datapath, FIRST, SHARED};
+use crate::datapath::{CUSTOMERS, Datapath, FIRST, Refusal, SHARED};
 use crate::packet::Census;
 
 /// Frames by what became of them, as far as no marker or queue counts it.
@@ -18,8 +18,10 @@ pub struct Totals {
     pub came: u64,
     /// Sent on without being queued.
     pub passed: u64,
-    /// Refused by the policy.
+    /// Refused: see `refusals`.
     pub refused: u64,
+    /// Of these, by [the reason](Refusal::NAMES).
+    pub refusals: [u64; Refusal::NAMES.len()],
     /// Dropped by a marker, other than by a policer.
     pub marker_dropped: u64,
     /// Dropped as out of profile, by a policer or the policy.
@@ -34,6 +36,14 @@ pub struct Totals {
     pub too_late: u64,
     /// Of those received: packets whose length field differs from the length received.
     pub length_disagrees: u64,
+}
+
+impl Totals {
+    /// Counts a frame that goes no further.
+    pub(super) fn refuse(&mut self, why: Refusal) {
+        self.refused += 1;
+        self.refusals[why.index()] += 1;
+    }
 }
 
 /// A class, read only.

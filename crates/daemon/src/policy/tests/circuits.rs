@@ -76,7 +76,7 @@ fn what_nobody_claims_is_the_circuits() {
     for count in [all.len() - 1, all.len()] {
         let tables: String = all[..count].iter().map(table).collect();
         let text = format!(
-            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{tables}"
+            "inside = \"a\"\noutside = \"b\"\nframes.unreadable = \"best_effort\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{tables}"
         );
         let config = parsed(&text);
         let mut c = classifier(&config, true);

@@ -42,11 +42,12 @@ fn an_edge_gives_nothing_that_was_not_bought() {
     assert_eq!(seen(&mut c, "192.0.2.7", "AF21"), kept(Rewrite::Keep));
 }
 
-/// Control frames have a class of their own, each kind with a policer of its own; what can't be read is best effort, or
-/// refused by choice, and so is what a length field is wrong of.
+/// Control frames have a class of their own, each kind with a policer of its own; what can't be read is refused, or best
+/// effort by choice, and so is what a length field is wrong of.
 #[test]
 fn nothing_passes_unless_everything_does() {
-    let mut c = classifier(&config(""), true);
+    let with = |frames: &str| file("").replace("[upstream]", &format!("[frames]\n{frames}\n[upstream]"));
+    let mut c = classifier(&parsed(&with("unreadable = \"best_effort\"")), true);
     let unreadable = [Unread::NotIp, Unread::TooDeep, Unread::Truncated, Unread::Malformed];
     for kind in Control::ALL {
         let w = treatment(&mut c, Time(1), &unread(Unread::Control(kind)));
@@ -61,13 +62,11 @@ fn nothing_passes_unless_everything_does() {
     }
     let lying = Headers { length_disagrees: true, ..packet("10.0.2.9", "192.0.2.1", (1, 2), Dscp::DEFAULT) };
     assert_eq!(treatment(&mut c, Time(1), &Ok(lying)).markers, [Some(1), None], "charged");
-    let text = file("")
-        .replace("[upstream]", "[frames]\nunreadable = \"drop\"\nlength_mismatch = \"drop\"\n[upstream]");
-    let mut c = classifier(&parsed(&text), true);
+    let mut c = classifier(&parsed(&with("length_mismatch = \"drop\"")), true);
     for why in unreadable {
-        assert_eq!(c.decide(Time(1), &unread(why)), Decision::Refuse);
+        assert_eq!(c.decide(Time(1), &unread(why)), Decision::Refuse(Refusal::Unread(why)));
     }
-    assert_eq!(c.decide(Time(1), &Ok(lying)), Decision::Refuse);
+    assert_eq!(c.decide(Time(1), &Ok(lying)), Decision::Refuse(Refusal::LengthMismatch));
     assert_eq!(treatment(&mut c, Time(1), &unread(Unread::Control(Control::Arp))).class, 0);
 }
 

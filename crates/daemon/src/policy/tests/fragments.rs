@@ -5,7 +5,7 @@ use super::*;
 /// The number that frames share that aren't IP was somebody's flow's: a packet with their tuple isn't his.
 #[test]
 fn an_opaque_frame_leaves_nobody_its_number() {
-    let file = config("");
+    let file = config("dscp = \"keep\"");
     let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::keeping(1, 1));
     for port in 1000..1008 {
         treatment(

@@ -56,7 +56,16 @@ impl Genes<'_> {
     }
 }
 
-pub fn file(who: Who, contract: u64, meter: usize, ethernet: bool, depth: u64, name: &str) -> String {
+/// How the router is set.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// It counts as Ethernet does.
+    pub ethernet: bool,
+    /// What can't be read is dropped: then nothing leaves that is not what it says.
+    pub drops_unread: bool,
+}
+
+pub fn file(who: Who, contract: u64, meter: usize, how: How, depth: u64, name: &str) -> String {
     let settings = METERS[meter].0.replace("{d}", &depth.to_string());
     let settings = settings.replace("{2}", &(contract * 2).to_string()).replace("{1}", &contract.to_string());
     let action = if who == Who::Policed { ", action = \"drop\"" } else { "" };
@@ -84,14 +93,15 @@ pub fn file(who: Who, contract: u64, meter: usize, ethernet: bool, depth: u64, n
         contract / 4
     );
     // As the wire counts, or as packets do.
-    let counted = if ethernet {
+    let counted = if how.ethernet {
         "packet = \"8962 B\"\noverhead = \"38 B\"\nmpu = \"84 B\""
     } else {
         "packet = \"9000 B\""
     };
+    let unread = if how.drops_unread { "" } else { "\nframes.unreadable = \"best_effort\"" };
     let customers = customer(name, his, &ef) + &bobs.map_or_else(String::new, |b| customer("bob", b, ""));
     format!(
-        "inside = \"a\"\noutside = \"b\"\n{counted}\nflows = 64\nframes.control = {{ rate = \"{CONTROL} bit/s\", burst = \"{DEPTH} B\" }}\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"1000 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\naqm = \"drop_tail\"\nlimit = \"100 packets\"\nrate = \"{contract} bit/s\"\n{customers}",
+        "inside = \"a\"\noutside = \"b\"\n{counted}{unread}\nflows = 64\nframes.control = {{ rate = \"{CONTROL} bit/s\", burst = \"{DEPTH} B\" }}\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"1000 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\naqm = \"drop_tail\"\nlimit = \"100 packets\"\nrate = \"{contract} bit/s\"\n{customers}",
         contract * 3
     )
 }
@@ -166,6 +176,8 @@ pub fn make(genes: &mut Genes<'_>, who: Who, n: u64, rng: &mut Rng) -> (Frame, S
     let inner = match genes.next(10) {
         0 => vec![Wrap::Pppoe(below(rng, 65_536) as u16)],
         1 => vec![Wrap::Mpls(1 + below(rng, 9) as u8, 7)],
+        3 => vec![Wrap::Snap],
+        4 => vec![Wrap::Tag(0x9200, 300)],
         // Never the neighbour's VLAN, which is even: who may write that one is the neighbour.
         2 => vec![Wrap::Tag(0x9100, below(rng, 65_536) as u16 | 1); below(rng, 5) as usize],
         _ => vec![],
@@ -175,8 +187,9 @@ pub fn make(genes: &mut Genes<'_>, who: Who, n: u64, rng: &mut Rng) -> (Frame, S
         ip.bytes = 20 + (n % 45) as usize;
     }
     let tags = ip.wraps.iter().filter(|w| matches!(w, Wrap::Tag(..))).count();
+    let hidden = ip.wraps.iter().any(|w| matches!(w, Wrap::Snap | Wrap::Tag(0x9200, _)));
     let labels = ip.wraps.iter().map(|w| if let Wrap::Mpls(n, _) = w { *n } else { 0 }).sum::<u8>();
-    let plain = tags <= 4 && (labels == 0 || labels <= 8 && ip.says.is_none());
+    let plain = tags <= 4 && !hidden && (labels == 0 || labels <= 8 && ip.says.is_none());
     let mut frame = ip.frame();
     let mut control = false;
     match genes.next(12) {
