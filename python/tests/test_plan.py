@@ -6,7 +6,10 @@ import json
 import re
 import shutil
 import tomllib
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +25,7 @@ from inprofile.studies.plan.contracts import confirmation
 from inprofile.studies.plan.files import experiment_text, router_text, write
 from inprofile.studies.plan.question import Router
 from inprofile.studies.plan.search import FIRST, SEARCHED
+from inprofile.studies.plan.variants import FASTER, Change, _steps
 from inprofile.studies.plan.words import as_text
 from inprofile.studies.sweep.ledger import Ledger
 
@@ -163,8 +167,47 @@ def test_a_goal_that_nothing_meets_says_by_how_much_and_what_to_change(folder: P
     assert "The contracts are 200 kbit/s more than the link has" in sold.stdout
     assert "--trials" not in sold.stdout
     assert {c["lever"] for c in told["changes"]} >= {"link", "contracts"}
-    assert Path(told["files"]["best.toml"]).exists()
-    assert (shutil.which("inprofiled") is None) == ("tc.sh" not in told["files"])
+    there = {p.name for p in (folder / "hard").iterdir()}
+    assert there == {"nearest.toml", "safe.svg", "answer.json", "runs"}, (
+        "nothing that looks ready for a router"
+    )
+    assert "nothing for a router: no setting meets the goal" in again.stdout
+    assert load(told["files"]["nearest.toml"]).title == "Four customers and the others"
+
+
+def test_what_would_help_is_tuned_anew(tmp_path: Path) -> None:
+    sold = FILE.replace('"500 kbit/s"', '"1900 kbit/s"').replace('["drop-tail", "rio"]', '["rio"]')
+    (tmp_path / "sold.toml").write_text(sold, "utf-8")
+    answer = plan(read_question(tmp_path / "sold.toml"), trials=8)
+    assert answer.chosen is None
+    best = {lever: max(c.met for c in answer.changes if c.lever == lever) for lever in ("link", "contracts")}
+    assert best == {"link": True, "contracts": True}
+    assert any(dict(c.settings) != dict(answer.nearest.settings) for c in answer.changes if c.met)
+    assert "tuned anew" in as_text(answer)
+
+
+def test_steps_end_at_the_smallest_that_meets_the_goal() -> None:
+    asked: list[float] = []
+
+    def tuned(factor: float, least: float) -> Change:
+        asked.append(factor)
+        return cast("Change", SimpleNamespace(factor=factor, met=factor >= least))
+
+    for least, expected in ((0.0, 1.1), (1.2, 1.25), (1.3, 1.5), (1.9, 2.0)):
+        steps = _steps(FASTER, partial(tuned, least=least))
+        assert next(s.factor for s in steps if s.met) == expected
+    asked.clear()
+    assert [s.met for s in _steps(FASTER, partial(tuned, least=3.0))] == [False]
+    assert asked == [2.0]
+
+
+def test_without_the_routers_program_it_says_that_nothing_was_checked(
+    tmp_path: Path, found: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    written = write(found, tmp_path, {})
+    assert "tc.sh" not in written
+    assert "the program inprofiled is not on the path" in written["checked"]
 
 
 @pytest.mark.parametrize(

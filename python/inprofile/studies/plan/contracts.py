@@ -201,7 +201,7 @@ def _found(question: Question, bench: Bench, trials: int, tell: Callable[[str], 
         return _with(answer, bench, near=near, room=room)
     tell("no setting meets the goal: what would have to change")
     nearest = answer.nearest
-    return _with(answer, bench, changes=changed(question, bench, nearest, AROUND))
+    return _with(answer, bench, changes=changed(question, bench, nearest, AROUND, trials, tell))
 
 
 def _with(answer: Answer, bench: Bench, **more: Any) -> Answer:

@@ -4,6 +4,7 @@ best.toml         the experiment with the scheme and its settings: `inprofile ru
 inprofiled.toml   the router's configuration: `inprofiled check`, `inprofiled run`
 police.tc         the customers' markers as filters of the kernel, for `tc -batch`, where it can express them
 tc.sh             what the kernel alone can do of the rest, where the program `inprofiled` is there to say so
+nearest.toml      where no setting meets the goal, instead of all these: the experiment of what comes nearest
 safe.svg          settings that were tried: which keep the contracts, and what the others get
 answer.json       all of it
 """
@@ -29,7 +30,7 @@ __all__ = ["check_place", "experiment_text", "router_text", "write"]
 
 RUNS = "runs"
 """Where a plan's runs are kept, beside its files."""
-FILES = ("best.toml", "inprofiled.toml", "police.tc", "tc.sh", "safe.svg", "answer.json")
+FILES = ("best.toml", "nearest.toml", "inprofiled.toml", "police.tc", "tc.sh", "safe.svg", "answer.json")
 
 
 def check_place(out: Path) -> None:
@@ -50,26 +51,43 @@ def write(answer: Answer, out: Path, as_json: Mapping[str, Any]) -> dict[str, st
     from .figure import picture
 
     question, best = answer.question, (answer.chosen.tried if answer.chosen else answer.nearest)
-    write_whole(out / "best.toml", experiment_text(question, best).encode())
-    router = out / "inprofiled.toml"
-    write_whole(router, router_text(question, best).encode())
     write_whole(out / "safe.svg", picture(answer).encode())
-    found = {name: str(out / name) for name in ("best.toml", "inprofiled.toml", "safe.svg", "answer.json")}
-    filters = batch(question, best)
-    if filters is not None:
-        write_whole(out / "police.tc", filters.encode())
-        found["police.tc"] = str(out / "police.tc")
-    program = shutil.which("inprofiled")
-    if program is not None:
-        found["checked"], lines = _of_the_router(program, router)
-        if lines is not None:
-            write_whole(out / "tc.sh", lines.encode())
-            found["tc.sh"] = str(out / "tc.sh")
+    found = {name: str(out / name) for name in ("safe.svg", "answer.json")}
+    if answer.chosen is None:
+        write_whole(out / "nearest.toml", experiment_text(question, best).encode())
+        found["nearest.toml"] = str(out / "nearest.toml")
+        found["checked"] = "nothing for a router: no setting meets the goal"
+    else:
+        found |= _deployable(question, best, out)
     for name in FILES:
         if name not in found:
             # Of an earlier answer in this folder, with other settings.
             (out / name).unlink(missing_ok=True)
     write_whole(out / "answer.json", (json.dumps({**as_json, "files": found}, indent=1) + "\n").encode())
+    return found
+
+
+def _deployable(question: Question, best: Tried, out: Path) -> dict[str, str]:
+    """Write what a router takes; what was written, and what was not and why."""
+    write_whole(out / "best.toml", experiment_text(question, best).encode())
+    router = out / "inprofiled.toml"
+    write_whole(router, router_text(question, best).encode())
+    found = {name: str(out / name) for name in ("best.toml", "inprofiled.toml")}
+    filters = batch(question, best)
+    if filters is not None:
+        write_whole(out / "police.tc", filters.encode())
+        found["police.tc"] = str(out / "police.tc")
+    program = shutil.which("inprofiled")
+    if program is None:
+        found["checked"] = (
+            f"no tc.sh, and {router} is not checked: the program inprofiled is not on the path. Where it is:"
+            f" inprofiled check {router}; inprofiled export tc {router}"
+        )
+        return found
+    found["checked"], lines = _of_the_router(program, router)
+    if lines is not None:
+        write_whole(out / "tc.sh", lines.encode())
+        found["tc.sh"] = str(out / "tc.sh")
     return found
 
 

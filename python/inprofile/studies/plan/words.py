@@ -47,7 +47,14 @@ def as_json(answer: Answer) -> dict[str, Any]:
             {"group": r.group, "more": r.more, **_judged(r.judged), **_runs(r.runs)} for r in answer.room
         ],
         "changes": [
-            {"what": c.what, "lever": c.lever, "factor": c.factor, "meets_the_goal": c.met, **_runs(c.runs)}
+            {
+                "what": c.what,
+                "lever": c.lever,
+                "factor": c.factor,
+                "meets_the_goal": c.met,
+                "settings": dict(c.settings),
+                **_runs(c.runs),
+            }
             for c in answer.changes
         ],
         "runs": answer.runs,
@@ -329,4 +336,5 @@ def _changes(answer: Answer) -> str:
     """What would have to change."""
     others = bool(answer.question.place.free)
     rows = [[c.what, *_row(c.judged, c.runs, others)] for c in answer.changes]
-    return text_table(["what would help, at these settings", *_columns(others)], rows)
+    said = f"{answer.nearest.scheme.title} was tuned anew for each faster link and each smaller contract."
+    return f"{text_table(['what would help', *_columns(others)], rows)}\n{said}"
