@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
-use inprofile_sim::tcp::{Config, Congestion, Flags, Profile, SlowStart};
+use inprofile_sim::tcp::{Config, Congestion, Flags, Profile};
 
 /// The first byte chooses the connection; then each byte is a segment near the one that is expected, or 0xff and four
 /// bytes any segment at all, or 0xfe the timer of delayed acknowledgements.
@@ -15,23 +15,11 @@ pub fn run(bytes: &[u8]) {
     let config = Config {
         profile: if how & 1 == 0 { Profile::Rfc } else { Profile::Ns2 },
         congestion: if how & 2 == 0 { Congestion::Reno } else { Congestion::Sack },
-        segment: 1000,
-        header: 40,
         window: 20,
-        jitter: Duration::ZERO,
         delayed_ack: (how & 4 != 0).then(|| Duration::from_millis(100)),
-        min_rto: Duration::from_millis(200),
         initial_window: 2,
-        limited_transmit: true,
-        prr: Default::default(),
-        slow_start: SlowStart::Standard,
-        ledbat: Default::default(),
-        l4s: Default::default(),
-        pacing: false,
         ecn: how & 8 != 0,
-        accurate_ecn: false,
-        receiver_ecn: Default::default(),
-        accurate_ecn_option: false,
+        ..Config::default()
     };
     let mut receiver = Receiver::new(&config);
     let (mut next, mut beyond, mut waiting) = (0u32, BTreeSet::new(), false);

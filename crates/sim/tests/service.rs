@@ -193,25 +193,12 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             class: 0,
             stop: None,
             transport: Transport::Tcp(tcp::Config {
-                profile: tcp::Profile::Rfc,
-                congestion: tcp::Congestion::Reno,
-                segment: 1000,
-                header: 40,
                 window: 40,
                 jitter: Duration::from_micros(plan.jitter_us),
                 delayed_ack: plan.delayed_ack.then(|| Duration::from_millis(100)),
-                min_rto: Duration::from_millis(200),
                 initial_window: 4,
-                limited_transmit: true,
-                prr: Default::default(),
-                slow_start: tcp::SlowStart::Standard,
-                ledbat: Default::default(),
-                l4s: Default::default(),
-                pacing: false,
                 ecn: plan.ecn,
-                accurate_ecn: false,
-                receiver_ecn: Default::default(),
-                accurate_ecn_option: false,
+                ..tcp::Config::default()
             }),
         });
     }

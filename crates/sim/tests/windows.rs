@@ -10,8 +10,7 @@ use inprofile_sim::clock::{Clock, Exact};
 use inprofile_sim::tcp::control::Kind;
 use inprofile_sim::tcp::receiver::Receiver;
 use inprofile_sim::tcp::{
-    Ack, ByteOption, Config, Congestion, EcnBits, Flags, Host, More, Profile, Sack, Sender, SlowStart,
-    TimerKind,
+    Ack, ByteOption, Config, Congestion, EcnBits, Flags, Host, More, Profile, Sack, Sender, TimerKind,
 };
 
 const RTT: Duration = Duration::from_millis(50);
@@ -62,23 +61,11 @@ fn mean_window(congestion: Congestion, told: Told, p: f64, rounds: u32, seed: u6
     let config = Config {
         profile: Profile::Linux,
         congestion,
-        segment: 1000,
-        header: 40,
         window: 100_000,
-        jitter: Duration::ZERO,
-        delayed_ack: None,
-        min_rto: Duration::from_millis(200),
-        initial_window: 10,
-        limited_transmit: true,
-        prr: Default::default(),
-        slow_start: SlowStart::Standard,
-        ledbat: Default::default(),
-        l4s: Default::default(),
-        pacing: false,
         ecn: true,
         accurate_ecn: told.accurate,
-        receiver_ecn: Default::default(),
         accurate_ecn_option: told.option,
+        ..Config::default()
     };
     let mut rng = Rng::for_component(seed, "marks");
     let mut path = Path { now: Exact(0), sent: Vec::new(), due: [None; 3] };

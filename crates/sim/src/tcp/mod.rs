@@ -46,6 +46,33 @@ pub struct Config {
     pub accurate_ecn_option: bool,
 }
 
+/// Reno by the RFCs, with segments of 1,000 B and a receiver that never limits it.
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            profile: Profile::Rfc,
+            congestion: Congestion::Reno,
+            segment: 1000,
+            header: 40,
+            window: 1000,
+            jitter: Duration::ZERO,
+            delayed_ack: None,
+            min_rto: Duration::from_millis(200),
+            initial_window: 10,
+            limited_transmit: true,
+            pacing: false,
+            slow_start: SlowStart::Standard,
+            prr: PrrRules::default(),
+            ledbat: DelayTarget::default(),
+            l4s: L4s::default(),
+            ecn: false,
+            accurate_ecn: false,
+            receiver_ecn: Ability::default(),
+            accurate_ecn_option: false,
+        }
+    }
+}
+
 impl Config {
     /// How the sender would have marks told.
     #[must_use]

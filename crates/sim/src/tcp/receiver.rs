@@ -352,31 +352,17 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::{Congestion, SlowStart};
+
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     fn receiver(profile: Profile, delay_ms: Option<u64>) -> Receiver {
         Receiver::new(&Config {
             profile,
-            congestion: Congestion::Reno,
-            segment: 1000,
-            header: 40,
             window: 20,
-            jitter: Duration::ZERO,
             delayed_ack: delay_ms.map(Duration::from_millis),
-            min_rto: Duration::from_millis(200),
             initial_window: 2,
-            limited_transmit: true,
-            prr: Default::default(),
-            slow_start: SlowStart::Standard,
-            ledbat: Default::default(),
-            l4s: Default::default(),
-            pacing: false,
-            ecn: false,
-            accurate_ecn: false,
-            receiver_ecn: Default::default(),
-            accurate_ecn_option: false,
+            ..Config::default()
         })
     }
 

@@ -80,24 +80,11 @@ impl Dumbbell {
             stop: None,
             transport: Transport::Tcp(tcp::Config {
                 profile: tcp::Profile::Ns2,
-                congestion: tcp::Congestion::Reno,
-                segment: 1000,
-                header: 40,
                 window: 20,
                 jitter: self.jitter,
                 delayed_ack: self.delayed_ack.then(|| Duration::from_millis(100)),
-                min_rto: Duration::from_millis(200),
                 initial_window: 2,
-                limited_transmit: true,
-                prr: Default::default(),
-                slow_start: tcp::SlowStart::Standard,
-                ledbat: Default::default(),
-                l4s: Default::default(),
-                pacing: false,
-                ecn: false,
-                accurate_ecn: false,
-                receiver_ecn: Default::default(),
-                accurate_ecn_option: false,
+                ..tcp::Config::default()
             }),
         };
         Network {

@@ -143,27 +143,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         "receiver" => Side::Receiver,
         other => return Err(format!("\"{other}\": the first line starts with \"sender\" or \"receiver\"")),
     };
-    let mut config = Config {
-        profile: Profile::Rfc,
-        congestion: Congestion::Reno,
-        segment: 1000,
-        header: 40,
-        window: 1000,
-        jitter: Duration::ZERO,
-        delayed_ack: None,
-        min_rto: Duration::from_millis(1000),
-        initial_window: 10,
-        limited_transmit: true,
-        prr: Default::default(),
-        slow_start: SlowStart::Standard,
-        ledbat: Default::default(),
-        l4s: Default::default(),
-        pacing: false,
-        ecn: false,
-        accurate_ecn: false,
-        receiver_ecn: Default::default(),
-        accurate_ecn_option: false,
-    };
+    let mut config = Config { min_rto: Duration::from_millis(1000), ..Config::default() };
     let mut slow_start = None;
     for word in &words[1..] {
         let Some((key, value)) = word.split_once('=') else {

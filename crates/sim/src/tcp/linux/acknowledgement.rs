@@ -311,8 +311,7 @@ mod tests {
     use super::*;
     use crate::clock::Exact;
     use crate::tcp::control::Kind;
-    use crate::tcp::{Config, Congestion, Profile, SlowStart};
-    use inprofile_core::units::Duration;
+    use crate::tcp::{Config, Congestion, Profile};
 
     /// draft-ietf-ccwg-bbr §2.2, C.is_cwnd_limited: full "at any point in the last packet-timed round trip"; Linux's `tcp_cwnd_validate`: the window of data begins
     /// anew whenever it is full.
@@ -321,23 +320,8 @@ mod tests {
         let mut sender = Sender::<Exact>::new(&Config {
             profile: Profile::Linux,
             congestion: Congestion::Linux(Kind::Bbr),
-            segment: 1000,
-            header: 40,
-            window: 1000,
-            jitter: Duration::ZERO,
-            delayed_ack: None,
-            min_rto: Duration::from_millis(200),
-            initial_window: 10,
-            limited_transmit: true,
-            prr: Default::default(),
-            slow_start: SlowStart::Standard,
-            ledbat: Default::default(),
-            l4s: Default::default(),
             pacing: true,
-            ecn: false,
-            accurate_ecn: false,
-            receiver_ecn: Default::default(),
-            accurate_ecn_option: false,
+            ..Config::default()
         });
         sender.cwnd = 10.0;
         (0..10).for_each(|n| sender.board.sent(n, Exact(0)));

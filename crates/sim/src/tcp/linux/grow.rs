@@ -88,7 +88,6 @@ mod tests {
     use super::*;
     use crate::clock::Exact;
     use crate::tcp::{Congestion, Profile};
-    use inprofile_core::units::Duration;
 
     /// RFC 9406 §4.3: only the first slow start is HyStart++'s, whose limit is eight segments an acknowledgement; later ones are the standard's.
     #[test]
@@ -96,23 +95,8 @@ mod tests {
         let mut sender = Sender::<Exact>::new(&Config {
             profile: Profile::Linux,
             congestion: Congestion::Sack,
-            segment: 1000,
-            header: 40,
-            window: 1000,
-            jitter: Duration::ZERO,
-            delayed_ack: None,
-            min_rto: Duration::from_millis(200),
-            initial_window: 10,
-            limited_transmit: true,
-            prr: Default::default(),
             slow_start: SlowStart::HyStartPlusPlus,
-            ledbat: Default::default(),
-            l4s: Default::default(),
-            pacing: false,
-            ecn: false,
-            accurate_ecn: false,
-            receiver_ecn: Default::default(),
-            accurate_ecn_option: false,
+            ..Config::default()
         });
         let told = Told { delivered: 12, advanced: true, rtt: None };
         sender.cwnd = 20.0;

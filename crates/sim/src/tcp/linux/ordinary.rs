@@ -153,23 +153,13 @@ mod tests {
             Config {
                 profile: Profile::Linux,
                 congestion: self.kind.map_or(Congestion::Cubic { sack: true }, Congestion::Linux),
-                segment: 1000,
-                header: 40,
                 window: 60,
-                jitter: Duration::ZERO,
-                delayed_ack: None,
-                min_rto: Duration::from_millis(200),
                 initial_window: 4,
-                limited_transmit: true,
-                prr: Default::default(),
-                ledbat: Default::default(),
-                l4s: Default::default(),
                 pacing: self.pacing || self.kind == Some(Kind::Bbr),
                 slow_start: if self.kind.is_none() { SlowStart::HyStart } else { SlowStart::Standard },
                 ecn: self.ecn,
                 accurate_ecn: self.ecn && self.kind == Some(Kind::Prague),
-                receiver_ecn: Default::default(),
-                accurate_ecn_option: false,
+                ..Config::default()
             }
         }
 

@@ -197,8 +197,7 @@ mod tests {
     use super::*;
     use crate::clock::Exact;
     use crate::tcp::control::Kind;
-    use crate::tcp::{Config, Congestion, Profile, SlowStart};
-    use inprofile_core::units::Duration;
+    use crate::tcp::{Config, Congestion, Profile};
 
     /// draft-briscoe-iccrg-prague-congestion-control-04 §2.5.1: max(cwnd, inflight) over the smoothed round-trip time.
     #[test]
@@ -206,23 +205,10 @@ mod tests {
         let mut sender = Sender::<Exact>::new(&Config {
             profile: Profile::Linux,
             congestion: Congestion::Linux(Kind::Prague),
-            segment: 1000,
-            header: 40,
-            window: 1000,
-            jitter: Duration::ZERO,
-            delayed_ack: None,
-            min_rto: Duration::from_millis(200),
-            initial_window: 10,
-            limited_transmit: true,
-            prr: Default::default(),
-            slow_start: SlowStart::Standard,
-            ledbat: Default::default(),
-            l4s: Default::default(),
             pacing: true,
             ecn: true,
             accurate_ecn: true,
-            receiver_ecn: Default::default(),
-            accurate_ecn_option: false,
+            ..Config::default()
         });
         (sender.cwnd, sender.ssthresh) = (40.0, 40.0);
         sender.timeout.sample(0.05);

@@ -2,7 +2,7 @@ use inprofile_core::units::Duration;
 
 use super::*;
 use crate::ns2::clock::Seconds;
-use crate::tcp::{Flags, Profile, Sack, SlowStart};
+use crate::tcp::{Flags, Profile, Sack};
 
 /// Records what is sent, at one moment.
 #[derive(Default)]
@@ -34,27 +34,7 @@ impl Host for Wire {
 }
 
 fn config(congestion: Congestion) -> Config {
-    Config {
-        profile: Profile::Ns2,
-        congestion,
-        segment: 1000,
-        header: 40,
-        window: 20,
-        initial_window: 2,
-        jitter: Duration::ZERO,
-        delayed_ack: None,
-        min_rto: Duration::from_millis(200),
-        limited_transmit: true,
-        prr: Default::default(),
-        slow_start: SlowStart::Standard,
-        ledbat: Default::default(),
-        l4s: Default::default(),
-        pacing: false,
-        ecn: false,
-        accurate_ecn: false,
-        receiver_ecn: Default::default(),
-        accurate_ecn_option: false,
-    }
+    Config { profile: Profile::Ns2, congestion, window: 20, initial_window: 2, ..Config::default() }
 }
 
 fn acknowledge(sender: &mut Sender<Seconds>, next: u32, wire: &mut Wire) {

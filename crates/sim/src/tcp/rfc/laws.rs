@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{Recovery, Sender};
 use crate::clock::Exact;
-use crate::tcp::{Ack, Config, Congestion, EcnBits, Flags, Host, Profile, Sack, SlowStart, TimerKind};
+use crate::tcp::{Ack, Config, Congestion, EcnBits, Flags, Host, Sack, TimerKind};
 
 /// A host whose segments arrive nowhere.
 struct Ports {
@@ -35,27 +35,7 @@ impl Host for Ports {
 }
 
 fn config(congestion: Congestion, ecn: bool) -> Config {
-    Config {
-        profile: Profile::Rfc,
-        congestion,
-        segment: 1000,
-        header: 40,
-        window: 300,
-        jitter: Duration::ZERO,
-        delayed_ack: None,
-        min_rto: Duration::from_millis(1000),
-        initial_window: 10,
-        limited_transmit: true,
-        prr: Default::default(),
-        slow_start: SlowStart::Standard,
-        ledbat: Default::default(),
-        l4s: Default::default(),
-        pacing: false,
-        ecn,
-        accurate_ecn: false,
-        receiver_ecn: Default::default(),
-        accurate_ecn_option: false,
-    }
+    Config { congestion, window: 300, min_rto: Duration::from_millis(1000), ecn, ..Config::default() }
 }
 
 /// What happens to the sender.

@@ -10,7 +10,7 @@ use crate::clock::{Clock, Exact};
 use crate::tcp::control::{Cause, Control, Kind, Law, Window};
 use crate::tcp::linux::Sender;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::{Ack, Config, Congestion, EcnBits, Flags, Host, Profile, SlowStart, TimerKind};
+use crate::tcp::{Ack, Config, Congestion, EcnBits, Flags, Host, Profile, TimerKind};
 
 /// What the sender has asked for.
 pub(super) struct Ports {
@@ -73,22 +73,9 @@ impl Path {
             profile: Profile::Linux,
             congestion: Congestion::Linux(Kind::Bbr),
             segment: 1460,
-            header: 40,
             window: 100_000,
-            jitter: Duration::ZERO,
-            delayed_ack: None,
-            min_rto: Duration::from_millis(200),
-            initial_window: 10,
-            limited_transmit: true,
-            prr: Default::default(),
-            slow_start: SlowStart::Standard,
-            ledbat: Default::default(),
-            l4s: Default::default(),
             pacing: true,
-            ecn: false,
-            accurate_ecn: false,
-            receiver_ecn: Default::default(),
-            accurate_ecn_option: false,
+            ..Config::default()
         };
         let mut path = Path {
             ports: Ports { now: Exact(0), timers: [None; 3], sent: Vec::new() },
