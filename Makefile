@@ -191,10 +191,10 @@ soak-ns2: build ns2 ## Compare experiments that nobody has seen with ns-2 (part 
 	$(say) "Soak: $(or $(NS2_CASES),2000) random experiments against ns-2"
 	@$(BIN)/python validation/random_runs.py --fresh --runs $(or $(NS2_CASES),2000)
 
-validate: build ns2 ## Compare with ns-2 and DPDK, event by event (as root it installs what is missing)
-	@pkg-config --exists libdpdk || test "$$(id -u)" != 0 || \
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libdpdk-dev gcc pkg-config; }
-	$(say) "Against ns-2 and DPDK"
+validate: build ns2 ## Compare with ns-2 and DPDK, event by event, and with ns-3's closed loops (as root it installs what is missing)
+	@{ pkg-config --exists libdpdk && command -v g++; } >/dev/null || test "$$(id -u)" != 0 || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libdpdk-dev gcc g++ pkg-config; }
+	$(say) "Against ns-2, DPDK and ns-3"
 	@$(BIN)/python validation/run.py
 
 validate-live: build ## Compare with the kernel's own TCP, in wall time; write docs/kernel (an hour; JOBS=n side by side)

@@ -1,4 +1,6 @@
-"""Runs validation's experiments here and in ns-2, meters here and in DPDK; writes docs/validation.{md,json}.
+"""Runs validation's experiments here and in ns-2, meters here and in DPDK, loops here and in ns-3.
+
+Writes docs/validation.{md,json}.
 
 Leaves with 1 if anything differs beyond what explained.py names, or if the runs there don't show why.
 """
@@ -14,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import grid
+import loops
 import meters
 import profiles
 import random_runs
@@ -69,14 +72,16 @@ def main() -> int:
         return 2
     version = ns2_version()
     metered = meters.compare()
-    write(rows, figures, drawn, version, metered, paper_d())
+    looped = loops.compare()
+    write(rows, figures, drawn, version, metered, looped, paper_d())
     identical = sum(row.identical for _, row, _ in rows)
     alike = sum(accounted(found, EXPLAINED.get(file.stem), reason) for file, found, reason in figures)
     sys.stdout.write(f"\n{identical} of {len(rows)} scenarios identical;")
     sys.stdout.write(f" {drawn.to_json()['all'][random_runs.IDENTICAL]} of {random_runs.RUNS} drawn ones;")
     sys.stdout.write(f" {alike} of {len(figures)} equivalent in distribution, or explained;")
     sys.stdout.write(" written: docs/validation.md, docs/validation.json\n")
-    return 0 if identical == len(rows) and drawn.accounted and alike == len(figures) and metered.agrees else 1
+    beside = metered.agrees and looped.agrees
+    return 0 if identical == len(rows) and drawn.accounted and alike == len(figures) and beside else 1
 
 
 def tell(name: str, what: str) -> None:
@@ -91,6 +96,7 @@ def write(
     drawn: random_runs.Tally,
     version: str,
     metered: meters.Found,
+    looped: loops.Found,
     in_step: str,
 ) -> None:
     """Both files."""
@@ -109,12 +115,13 @@ def write(
         ],
         "in_step": in_step,
         "meters": metered.to_json(),
+        "closed_loops": looped.to_json(),
     }
     docs = ROOT / "docs"
     text = record_lines(found)
     (docs / "validation.json").write_text(text, encoding="utf-8")
     (docs / "validation.md").write_text(
-        page(rows, figures, drawn, version, metered, in_step), encoding="utf-8"
+        page(rows, figures, drawn, version, metered, looped, in_step), encoding="utf-8"
     )
 
 
@@ -124,6 +131,7 @@ def page(
     drawn: random_runs.Tally,
     version: str,
     metered: meters.Found,
+    looped: loops.Found,
     in_step: str,
 ) -> str:
     """The tables and what they mean."""
@@ -148,6 +156,7 @@ def page(
         in_step=in_step,
         profiles=profiles_table(rows),
         meters=metered.section(),
+        loops=looped.section(),
     )
 
 

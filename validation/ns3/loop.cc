@@ -1,9 +1,9 @@
 // A closed loop in ns-3: loop-ns3 red|codel|pie reno|sack|cubic SEED
 //
-// Five bulk flows of 80, 90, 100, 110 and 120 ms share 20 Mbit/s for 50 s; the experiment that validation/loops.toml
-// states. ns-3's own TCP: TcpLinuxReno, without and with SACK, and TcpCubic; both with PRR where there is SACK. What differs
+// Five bulk flows of 80, 90, 100, 110 and 120 ms share 20 Mbit/s for 50 s, of which 40 are measured: validation/loops.toml.
+// ns-3's own TCP: TcpLinuxReno, without and with SACK, and TcpCubic; both with PRR where there is SACK. What differs
 // from its defaults is what the experiment says: no timestamps, a window of 1000 segments of 1460 B.
-// Prints name=value: dropped and sent packets, utilisation, the mean number of waiting packets.
+// Prints name=value: dropped packets, utilisation, the mean number of waiting packets.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +22,7 @@ using namespace ns3;
 namespace {
 
 constexpr uint16_t PORT = 5000;
+constexpr double FROM = 10.0;
 constexpr double SECONDS = 50.0;
 constexpr double RATE = 20e6;
 // Hosts' links add a millisecond each way at either end.
@@ -42,6 +43,12 @@ struct Waiting
         since = at;
         packets = now;
     }
+
+    void Begins()
+    {
+        Changed(packets, packets);
+        integral = 0.0;
+    }
 };
 
 PointToPointHelper Link(double bps, double ms, const std::string& queue)
@@ -58,7 +65,7 @@ bool SetDiscipline(TrafficControlHelper& helper, const std::string& name)
     const QueueSizeValue limit(QueueSize("1000p"));
     if (name == "red")
     {
-        helper.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", limit, "MinTh", DoubleValue(5), "MaxTh", DoubleValue(15),
+        helper.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", limit, "MinTh", DoubleValue(10), "MaxTh", DoubleValue(30),
                                 "LInterm", DoubleValue(50), "QW", DoubleValue(0.002), "Gentle", BooleanValue(true),
                                 "Wait", BooleanValue(false), "MeanPktSize", UintegerValue(1500),
                                 "LinkBandwidth", DataRateValue(DataRate(static_cast<uint64_t>(RATE))),
@@ -160,14 +167,21 @@ int main(int argc, char* argv[])
         ->GetQueue()
         ->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Waiting::Changed, &in_device));
 
+    QueueDisc::Stats before;
+    Simulator::Schedule(Seconds(FROM), [&]() {
+        before = disc->GetStats();
+        in_disc.Begins();
+        in_device.Begins();
+    });
     Simulator::Stop(Seconds(SECONDS));
     Simulator::Run();
     in_disc.Changed(0, 0);
     in_device.Changed(0, 0);
     const QueueDisc::Stats& counts = disc->GetStats();
-    std::printf("dropped=%u sent=%u utilisation=%.6f queue=%.3f\n", counts.nTotalDroppedPackets,
-                counts.nTotalDequeuedPackets, 8.0 * static_cast<double>(counts.nTotalDequeuedBytes) / (RATE * SECONDS),
-                (in_disc.integral + in_device.integral) / SECONDS);
+    const double seconds = SECONDS - FROM;
+    const double bits = 8.0 * static_cast<double>(counts.nTotalDequeuedBytes - before.nTotalDequeuedBytes);
+    std::printf("drops=%u utilisation=%.6f queue_mean=%.3f\n", counts.nTotalDroppedPackets - before.nTotalDroppedPackets,
+                bits / (RATE * seconds), (in_disc.integral + in_device.integral) / seconds);
     Simulator::Destroy();
     return 0;
 }

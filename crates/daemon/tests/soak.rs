@@ -194,9 +194,6 @@ impl Ports for Source {
     fn odd(&self, _: Port) -> Oddities {
         Oddities::default()
     }
-    fn mtu(&self, _: Port) -> Option<usize> {
-        None
-    }
     fn bind(&mut self, _: Port, _: Option<u32>) -> io::Result<()> {
         Ok(())
     }

@@ -11,7 +11,6 @@ mod faults;
 mod forwarding;
 mod frames;
 mod links;
-mod mtu;
 mod ports;
 mod reload;
 mod servers;

@@ -70,14 +70,12 @@ pub enum Refusal {
     Unread(Unread),
     /// Its length field says something else than what was received.
     LengthMismatch,
-    /// The port that it would leave by takes none so long.
-    TooLong,
 }
 
 impl Refusal {
     /// Names of the reasons, in counts.
-    pub const NAMES: [&'static str; 7] =
-        ["not_ip", "too_deep", "truncated", "malformed", "mac_control", "length_mismatch", "too_long"];
+    pub const NAMES: [&'static str; 6] =
+        ["not_ip", "too_deep", "truncated", "malformed", "mac_control", "length_mismatch"];
 
     pub(super) fn index(self) -> usize {
         match self {
@@ -88,7 +86,6 @@ impl Refusal {
             Refusal::Unread(Unread::Malformed) => 3,
             Refusal::Unread(Unread::MacControl) => 4,
             Refusal::LengthMismatch => 5,
-            Refusal::TooLong => 6,
         }
     }
 }
