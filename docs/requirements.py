@@ -93,14 +93,17 @@ def rust(text: str, test: bool) -> Iterator[Comment]:
 
 
 def trace(text: str) -> Iterator[Comment]:
-    """Yield the comments of a packet trace, each block of lines as one."""
+    """Yield the comments of packet traces, each block of lines as one, with the trace's name as its item."""
     gathered: list[str] = []
+    name = ""
     for line in [*text.splitlines(), ""]:
         if line.startswith("#"):
             gathered.append(line.removeprefix("#").strip())
         elif gathered:
-            yield Comment(" ".join(gathered), "", test=True)
+            yield Comment(" ".join(gathered), name, test=True)
             gathered = []
+        if line.startswith("== "):
+            name = line.removeprefix("== ")
 
 
 def steps(first: str, last: str | None) -> list[str]:
@@ -159,7 +162,7 @@ def collect(root: Path) -> dict[str, Law]:
     for path in files:
         name = path.relative_to(root).as_posix()
         text = path.read_text(encoding="utf-8")
-        is_test = "/tests/" in name or path.stem.endswith("tests")
+        is_test = "/tests/" in name or path.stem.endswith(("tests", "laws"))
         comments = list(trace(text) if path.suffix == ".trace" else rust(text, is_test))
         source = first_source(next((c.text for c in comments if c.head), ""))
         if not source and path.stem == "tests":

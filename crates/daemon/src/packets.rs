@@ -23,7 +23,7 @@ pub use asked::{Asked, Waiting, ask};
 
 /// Commands wait no longer than this where no frame comes. Each look costs an idle machine some 60 µs of CPU.
 const LOOK: Duration = Duration::from_millis(25);
-/// How often accounts are checked.
+/// How often accounts are checked, and the ports' MTUs looked up.
 const AUDIT: Duration = Duration::from_millis(1000);
 /// The longest that packets may take to drain at the end.
 const LONGEST_DRAIN: Duration = Duration::from_millis(5000);
@@ -36,6 +36,9 @@ pub trait Ports: Io + Send {
     /// At this port.
     fn odd(&self, port: Port) -> Oddities;
 
+    /// The MTU of its interface now, if it is known.
+    fn mtu(&self, port: Port) -> Option<usize>;
+
     /// From now on the port is the interface of this number, or none.
     ///
     /// # Errors
@@ -46,6 +49,10 @@ pub trait Ports: Io + Send {
 impl Ports for AfPacket {
     fn odd(&self, port: Port) -> Oddities {
         self.oddities(port)
+    }
+
+    fn mtu(&self, port: Port) -> Option<usize> {
+        AfPacket::mtu(self, port)
     }
 
     fn bind(&mut self, port: Port, index: Option<u32>) -> io::Result<()> {
@@ -231,6 +238,8 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
     /// Lets a port's interface go, or takes one up.
     fn change(&mut self, port: Port, standing: Standing) -> Result<(), String> {
         let bound = self.io.bind(port, standing.in_use()).map_err(|e| e.to_string());
+        // Another interface may have another MTU.
+        self.audit = self.audit.min(self.io.now());
         let place = &mut self.places[port];
         place.taken_away += u64::from(place.standing.in_use().is_some() && standing == Standing::Away);
         place.standing = match (standing, &bound) {
@@ -327,6 +336,9 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         self.io.wait(Some(until))?;
         let (layer, now) = (self.io.layer(), self.io.now());
         let audit = now >= self.audit;
+        if audit {
+            router.set_mtus([self.io.mtu(0), self.io.mtu(1)]);
+        }
         router.set_present(now);
         let (io, reached) = (&mut *self.io, &mut self.until);
         let work = catch_unwind(AssertUnwindSafe(|| -> io::Result<Result<(), String>> {

@@ -149,6 +149,13 @@ impl Router {
         self.lanes.iter_mut().for_each(|l| l.path.set_present(now));
     }
 
+    /// The MTUs of the ports' interfaces: frames leave by the other one than they came in by.
+    pub fn set_mtus(&mut self, mtus: [Option<usize>; 2]) {
+        for (port, lane) in self.lanes.iter_mut().enumerate() {
+            lane.path.set_mtu(mtus[1 - port]);
+        }
+    }
+
     /// When something is next due.
     #[must_use]
     pub fn due(&self) -> Option<Time> {

@@ -83,7 +83,7 @@ pub struct DirectionState {
     pub passed: u64,
     /// Of these: while the bypass was on.
     pub bypassed: u64,
-    /// Dropped for what they are: not to be read, or with a wrong length field.
+    /// Dropped for what they are: not to be read, with a wrong length field, too long for the port.
     pub refused: u64,
     /// Of these, by the reason.
     pub refusals: Vec<(&'static str, u64)>,

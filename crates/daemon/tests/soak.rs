@@ -194,6 +194,9 @@ impl Ports for Source {
     fn odd(&self, _: Port) -> Oddities {
         Oddities::default()
     }
+    fn mtu(&self, _: Port) -> Option<usize> {
+        None
+    }
     fn bind(&mut self, _: Port, _: Option<u32>) -> io::Result<()> {
         Ok(())
     }

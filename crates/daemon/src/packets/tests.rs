@@ -21,6 +21,9 @@ impl Ports for Replay {
     fn odd(&self, _: Port) -> Oddities {
         Oddities::default()
     }
+    fn mtu(&self, _: Port) -> Option<usize> {
+        None
+    }
     fn bind(&mut self, _: Port, index: Option<u32>) -> io::Result<()> {
         if index == Some(9) { Err(io::Error::other("no such interface")) } else { Ok(()) }
     }
@@ -351,6 +354,9 @@ impl Io for Sleepy {
 impl Ports for Sleepy {
     fn odd(&self, _: Port) -> Oddities {
         Oddities::default()
+    }
+    fn mtu(&self, _: Port) -> Option<usize> {
+        None
     }
     fn bind(&mut self, _: Port, _: Option<u32>) -> io::Result<()> {
         Ok(())

@@ -11,6 +11,7 @@ mod faults;
 mod forwarding;
 mod frames;
 mod links;
+mod mtu;
 mod ports;
 mod reload;
 mod servers;

@@ -69,6 +69,8 @@ pub struct Datapath<P> {
     pub policy: P,
     layer: Layer,
     charge: Charge,
+    /// See [`Datapath::set_mtu`].
+    mtu: Option<usize>,
     age_limit: Option<Duration>,
     /// The caller's clock: no earlier than the events being processed.
     present: Time,
@@ -124,6 +126,9 @@ impl<P: Policy> Datapath<P> {
         let seen = packet::parse(self.layer, frame);
         self.census.count(&seen);
         self.totals.length_disagrees += u64::from(seen.is_ok_and(|h| h.length_disagrees));
+        if self.mtu.is_some_and(|mtu| !packet::fits(self.layer, frame, mtu)) {
+            return self.totals.refuse(Refusal::TooLong);
+        }
         let treatment = match self.policy.decide(now, &seen) {
             Decision::Queue(treatment) => treatment,
             Decision::Pass => {
@@ -368,6 +373,12 @@ impl<P: Policy> Datapath<P> {
     /// Sets the caller's clock. A late caller does so first; packets that are too late by then are dropped.
     pub fn set_present(&mut self, now: Time) {
         self.present = now;
+    }
+
+    /// The MTU of the interface that frames leave by, if it is known: what is longer is refused as it comes in, and takes no token,
+    /// no place in a queue and no time on the link.
+    pub fn set_mtu(&mut self, mtu: Option<usize>) {
+        self.mtu = mtu;
     }
 
     /// Changes the rate from the next packet on. It must not be zero.

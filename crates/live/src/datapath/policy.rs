@@ -70,12 +70,14 @@ pub enum Refusal {
     Unread(Unread),
     /// Its length field says something else than what was received.
     LengthMismatch,
+    /// The port that it would leave by takes none so long.
+    TooLong,
 }
 
 impl Refusal {
     /// Names of the reasons, in counts.
-    pub const NAMES: [&'static str; 6] =
-        ["not_ip", "too_deep", "truncated", "malformed", "mac_control", "length_mismatch"];
+    pub const NAMES: [&'static str; 7] =
+        ["not_ip", "too_deep", "truncated", "malformed", "mac_control", "length_mismatch", "too_long"];
 
     pub(super) fn index(self) -> usize {
         match self {
@@ -86,6 +88,7 @@ impl Refusal {
             Refusal::Unread(Unread::Malformed) => 3,
             Refusal::Unread(Unread::MacControl) => 4,
             Refusal::LengthMismatch => 5,
+            Refusal::TooLong => 6,
         }
     }
 }

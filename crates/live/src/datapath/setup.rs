@@ -93,6 +93,7 @@ impl<P: Policy> Datapath<P> {
             ticks: BinaryHeap::new(),
             layer: parts.layer,
             charge: parts.charge,
+            mtu: None,
             age_limit: parts.age_limit,
             present: Time::ZERO,
             markers: parts.markers,

@@ -113,6 +113,21 @@ fn class(path: &Datapath<All>) -> ClassState<'_> {
     path.classes().next().unwrap()
 }
 
+/// What is too long for the interface ahead takes no time on the link, no place and no token: the next packet leaves at once.
+#[test]
+fn what_is_too_long_to_leave_costs_nothing() {
+    let mut path = datapath(3.0, Vec::new(), 100);
+    let mut out = Sent::default();
+    path.set_mtu(Some(999));
+    for _ in 0..5 {
+        path.arrive(Time(MS), &mut packet(1, 1000, 0), &mut out);
+    }
+    assert_eq!((path.due(), path.waiting(), class(&path).counts().arrived), (None, 0, [0; 3]));
+    path.arrive(Time(MS), &mut packet(1, 999, 0), &mut out);
+    assert_eq!((path.totals().sent, path.totals().refused, path.totals().refusals[6]), (1, 5, 5));
+    path.check().unwrap();
+}
+
 /// 1000 B at 8 Mbit/s take 1 ms each.
 #[test]
 fn packets_leave_at_their_deadlines_in_order() {

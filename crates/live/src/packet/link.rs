@@ -4,7 +4,7 @@
 //! Non-goal: what is encrypted, compressed or put together from pieces behind the link layer (MACsec, multilink PPP,
 //! pseudowires, tunnels in IP): that is opaque, or the IP packet outside counts.
 
-use super::{Control, Unread};
+use super::{Control, Layer, Unread};
 
 /// IEEE 802: what an Ethernet frame carries.
 mod ether {
@@ -52,6 +52,19 @@ pub const MOST_LABELS: u8 = 8;
 /// Bytes that may stand before an IP packet that is looked into.
 pub const MOST_BEFORE_IP: usize =
     ETHERNET_HEADER + ether::TAG * MOST_TAGS as usize + 8 + 4 * MOST_LABELS as usize;
+
+/// Whether an interface of this MTU sends a frame: as Linux has it, one tag of IEEE 802.1Q goes beside the MTU, none of 802.1ad.
+#[must_use]
+pub fn fits(layer: Layer, frame: &[u8], mtu: usize) -> bool {
+    let beside = match layer {
+        Layer::Ip => 0,
+        Layer::Ethernet if word(frame, ETHERNET_HEADER - 2) == Some(ether::TAGS[0]) => {
+            ETHERNET_HEADER + ether::TAG
+        }
+        Layer::Ethernet => ETHERNET_HEADER,
+    };
+    frame.len() <= mtu + beside
+}
 
 /// What comes before the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

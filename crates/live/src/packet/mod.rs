@@ -10,7 +10,7 @@ mod read;
 mod write;
 
 pub use charge::Charge;
-pub use link::{ETHERNET_HEADER, Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS, SHORTEST_PAYLOAD};
+pub use link::{ETHERNET_HEADER, Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS, SHORTEST_PAYLOAD, fits};
 pub use read::parse;
 pub use write::{Bits, clear_link_classes, congestion_experienced, set_dscp};
 

@@ -1,6 +1,6 @@
 //! The language of timed packet traces: what arrives when, and what has to be sent in response.
 //!
-//! The first line names the end under test and the flow's settings. Every other line is `[time | +time] statement`, in
+//! In a file each trace stands below a line `== name`. Its first line names the end under test and the flow's settings. Every other line is `[time | +time] statement`, in
 //! seconds; without a time it happens at the time of the line before. `#` starts a comment.
 //!
 //! ```text

@@ -146,6 +146,13 @@ impl AfPacket {
         self.ports[port].socket.try_clone().map(Binding)
     }
 
+    /// The MTU of a port's interface now; `None` if it has none, or has gone.
+    #[must_use]
+    pub fn mtu(&self, port: Port) -> Option<usize> {
+        let OnePort { outlet, all_of, .. } = &self.ports[port];
+        all_of.and_then(|_| outlet.interface_mtu())
+    }
+
     /// What was odd about the frames that came in by a port.
     #[must_use]
     pub fn oddities(&self, port: Port) -> Oddities {

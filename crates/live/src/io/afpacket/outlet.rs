@@ -128,8 +128,13 @@ impl Outlet {
     /// The longest packet that goes out in a train, if so many frames may make one. Asked each time: somebody may set it,
     /// and frames of a train that are too long would be lost uncounted.
     fn mtu(&self, frames: usize) -> Option<usize> {
-        // A port that has gone has none; that it has gone is seen when something is sent.
-        (self.trains && frames > 1).then(|| sys::mtu(self.socket.as_fd(), &self.interface).ok())?
+        (self.trains && frames > 1).then(|| self.interface_mtu())?
+    }
+
+    /// The longest packet that the interface takes now. One that has gone has none: that it has gone is seen when something is
+    /// sent.
+    pub fn interface_mtu(&self) -> Option<usize> {
+        sys::mtu(self.socket.as_fd(), &self.interface).ok()
     }
 
     /// How many runs went.
