@@ -124,9 +124,10 @@ class Found:
         lines += [
             "",
             f"ns-3 {self.version}; {SEEDS} seeds, 40 s after the first 10. Bounds: utilisation",
-            f"± {UTILISATION}, the queue within a factor of {QUEUE}, drops of {DROPS:g}. The window of the `rfc` profile's Reno",
-            "grows by acknowledgements, and delayed ones are half as many: fewer drops. Of `reno`, without SACK,",
-            "utilisation alone is judged: ns-3 then loses several times as much.",
+            f"± {UTILISATION}, the queue within a factor of {QUEUE}, drops of {DROPS:g}.",
+            "The window of the `rfc` profile's Reno grows by acknowledgements, and delayed ones are half as",
+            "many: fewer drops. Of `reno`, without SACK, utilisation alone is judged: ns-3 then loses",
+            "several times as much.",
         ]
         return "\n".join(lines)
 
