@@ -6,7 +6,7 @@
 //! change the socket's group. Requests are short and must be sent at once. A request whose client has given up is not carried
 //! out: what was reported as failed does not happen later.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::{Value as Json, json};
+use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
@@ -27,6 +28,10 @@ use crate::hub::Hub;
 use crate::privileges::Accounts;
 use crate::{acl, files, sys};
 
+/// What the socket's file may be used by: its user and its group.
+const MODE: u32 = 0o660;
+/// Connections that wait to be taken.
+const BACKLOG: i32 = 128;
 /// The longest request.
 const LONGEST_REQUEST: usize = 4096;
 /// How long a request may take to come.
@@ -108,10 +113,10 @@ pub fn open(path: &Path, accounts: &Accounts) -> io::Result<(UnixListener, Socke
     let folder = path.parent().unwrap_or(Path::new("/"));
     let made = !folder.exists();
     fs::create_dir_all(folder).map_err(named)?;
-    let listener = sys::with_umask(0o117, || UnixListener::bind(path)).map_err(named)?;
+    let socket = bound(path).map_err(named)?;
     let there = fs::symlink_metadata(path).map_err(named)?;
     let place = SocketFile { path: path.to_owned(), ours: Some((there.dev(), there.ino())) };
-    fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(MODE)).map_err(named)?;
     if let Some(account) = accounts.user {
         let group = accounts.group.unwrap_or(account.gid);
         chown(path, Some(account.uid), Some(group)).map_err(named)?;
@@ -122,7 +127,19 @@ pub fn open(path: &Path, accounts: &Accounts) -> io::Result<(UnixListener, Socke
     if let Some(group) = accounts.group {
         let_through(folder, group, made).map_err(|e| files::at(folder, &e)).map_err(named)?;
     }
-    Ok((listener, place))
+    // Nobody is heard before all is as it should be.
+    socket.listen(BACKLOG).map_err(named)?;
+    Ok((UnixListener::from(OwnedFd::from(socket)), place))
+}
+
+/// A socket at this path, which has at no time more rights than [`MODE`]: its file is made with the socket's own mode, less the
+/// umask, which other threads' files have too and is left alone.
+fn bound(path: &Path) -> io::Result<Socket> {
+    let socket = File::from(OwnedFd::from(Socket::new(Domain::UNIX, Type::STREAM, None)?));
+    socket.set_permissions(fs::Permissions::from_mode(MODE))?;
+    let socket = Socket::from(OwnedFd::from(socket));
+    socket.bind(&SockAddr::unix(path)?)?;
+    Ok(socket)
 }
 
 /// Lets a group through the socket's folder, if that is ours: made by us, or given to us by the service manager. What others
@@ -212,5 +229,24 @@ impl Server {
             if sys::hung_up(asker.as_fd())? { Ok(None) } else { Ok(Some(hub.answer(&request))) }
         };
         tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sockets_file_is_made_with_no_more_rights_than_it_keeps() {
+        let path = std::env::temp_dir().join(format!("inprofiled-mode-{}", std::process::id()));
+        let socket = bound(&path).unwrap();
+        let mode = fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o777;
+        // Until it listens nobody gets through.
+        let refused = std::os::unix::net::UnixStream::connect(&path).unwrap_err();
+        socket.listen(BACKLOG).unwrap();
+        let let_in = std::os::unix::net::UnixStream::connect(&path);
+        fs::remove_file(&path).unwrap();
+        assert_eq!((mode & !MODE, refused.kind()), (0, io::ErrorKind::ConnectionRefused), "{mode:o}");
+        assert!(let_in.is_ok() && mode & 0o600 == 0o600, "{mode:o}");
     }
 }

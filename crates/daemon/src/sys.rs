@@ -106,16 +106,6 @@ pub fn hung_up(stream: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(poll.revents & (libc::POLLHUP | libc::POLLERR) != 0)
 }
 
-/// Does something while new files are made with these bits cleared. Other threads' files too: call it before there are any.
-pub fn with_umask<T>(mask: libc::mode_t, work: impl FnOnce() -> T) -> T {
-    // SAFETY: no pointers; it can't fail.
-    let before = unsafe { libc::umask(mask) };
-    let result = work();
-    // SAFETY: as above.
-    unsafe { libc::umask(before) };
-    result
-}
-
 /// Becomes another user, for good, keeping capabilities for [`keep_capabilities`] to choose from.
 pub fn become_user(account: Account) -> io::Result<()> {
     // SAFETY: numbers only, and one null pointer with a count of 0.
@@ -231,14 +221,16 @@ impl Ethtool {
         // cmd, blocks; of each block: available, requested, active, never changed.
         let mut state = [0; 2 + 4 * BLOCKS];
         (state[0], state[1]) = (GFEATURES, BLOCKS as u32);
-        self.ask(interface, &mut state)?;
+        // SAFETY: the kernel writes no more blocks than are asked for.
+        unsafe { self.ask(interface, &mut state)? };
         if state[1] as usize > BLOCKS {
             return Err(io::Error::other(format!("this kernel has {} blocks of features", state[1])));
         }
         // cmd, set, number; then so many names, of which there are no more than bits.
         let mut names = vec![0u32; 3 + BLOCKS * 32 * NAME / 4];
         (names[0], names[1]) = (GSTRINGS, SS_FEATURES);
-        self.ask(interface, &mut names)?;
+        // SAFETY: there are no more names than bits in the blocks that it has, for which there is room.
+        unsafe { self.ask(interface, &mut names)? };
         let text: Vec<u8> = names[3..].iter().flat_map(|w| w.to_ne_bytes()).collect();
         let name = |i: usize| {
             let end = text[i * NAME..][..NAME].iter().position(|b| *b == 0).unwrap_or(NAME);
@@ -259,11 +251,15 @@ impl Ethtool {
             order[2 + 2 * (i / 32)] |= 1 << (i % 32);
             order[3 + 2 * (i / 32)] |= u32::from(to) << (i % 32);
         }
-        self.ask(interface, &mut order)
+        // SAFETY: the kernel reads as many blocks as the order says it has.
+        unsafe { self.ask(interface, &mut order) }
     }
 
-    /// `words` begins with a command, and has room for all it reads and writes.
-    fn ask(&self, interface: &str, words: &mut [u32]) -> io::Result<()> {
+    /// Asks the driver.
+    ///
+    /// # Safety
+    /// `words` begins with a command, and has room for all that it reads and writes: the kernel is not told how long it is.
+    unsafe fn ask(&self, interface: &str, words: &mut [u32]) -> io::Result<()> {
         // SAFETY: an ifreq of zeros is a valid one: numbers and byte arrays.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         if interface.len() >= libc::IFNAMSIZ {
@@ -273,8 +269,8 @@ impl Ethtool {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-        // SAFETY: SIOCETHTOOL with these commands reads and writes the words behind the request, no more than the command
-        // has and its callers made room for; both live through the call.
+        // SAFETY: SIOCETHTOOL reads and writes the words behind the request, for which whoever calls made room; both live
+        // through the call.
         check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) })?;
         Ok(())
     }

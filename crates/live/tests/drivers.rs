@@ -141,6 +141,40 @@ fn frames_cross_a_pair_of_interfaces_unchanged() {
     .expect("namespaces work");
 }
 
+/// What was cut off, as it was longer than a place of the ring, is neither looked at nor handed over.
+#[test]
+fn a_frame_that_was_cut_off_is_shown_to_nobody() {
+    let Some(ns) = namespace() else { return };
+    ns.within(|| {
+        no_ipv6();
+        ip("link add va type veth peer name vb");
+        ip("link set va up");
+        ip("link set vb up");
+        let clock = Clock::start();
+        let mut a = AfPacket::open(&[PortOptions::new("va")], clock).expect("va");
+        let options = PortOptions { longest: 200, frames: 64, ..PortOptions::new("vb") };
+        let mut b = AfPacket::open(&[options], clock).expect("vb");
+        let frames =
+            [frame(1, 100, false), frame(2, 1000, false), frame(3, 1000, true), frame(4, 100, false)];
+        for f in &frames {
+            a.send(0, f)?;
+        }
+        a.flush()?;
+        let (end, mut peeked) = (b.now() + Span::from_millis(2_000), Vec::new());
+        while peeked.last().is_none_or(|f: &Vec<u8>| f[14] != 4) && b.now() < end {
+            peeked.clear();
+            b.peek(&mut |_, frame| peeked.push(frame.to_vec()));
+        }
+        let whole = [frames[0].clone(), frames[3].clone()];
+        assert_eq!(peeked.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100]);
+        let seen: Vec<_> = gather(&mut b, 2, ours).into_iter().map(|(_, f)| f).collect();
+        assert!(peeked == whole && seen == whole);
+        assert_eq!(b.oddities(0).too_long, 2);
+        Ok(())
+    })
+    .expect("namespaces work");
+}
+
 /// A segment of a TCP connection with its checksums right, from the byte `seq` on.
 fn segment(seq: u32, id: u16, flags: u8, payload: usize) -> Vec<u8> {
     let mut f = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0, 0x45, 0x28];

@@ -91,8 +91,31 @@ pub(crate) fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> 
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as usize)
 }
 
+/// What the kernel may read and write as the value of a socket option: numbers, side by side.
+///
+/// # Safety
+/// Any bytes make a value, none of them is padding, and none is an address that the kernel would follow.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: a number.
+unsafe impl Plain for libc::c_int {}
+// SAFETY: a number.
+unsafe impl Plain for u32 {}
+// SAFETY: bytes.
+unsafe impl<const N: usize> Plain for [u8; N] {}
+// SAFETY: two numbers of one size.
+unsafe impl Plain for libc::timeval {}
+// SAFETY: two numbers of one size.
+unsafe impl Plain for libc::linger {}
+// SAFETY: four numbers of one size.
+unsafe impl Plain for libc::tpacket_req {}
+// SAFETY: two numbers of one size.
+unsafe impl Plain for libc::tpacket_stats {}
+// SAFETY: numbers of 4, 2 and 2 bytes, and eight bytes.
+unsafe impl Plain for libc::packet_mreq {}
+
 /// Sets a socket option.
-pub(crate) fn set_option<T: Copy>(
+pub(crate) fn set_option<T: Plain>(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
     name: libc::c_int,
@@ -128,14 +151,14 @@ pub(crate) fn wait_readable(polls: &mut [libc::pollfd], now: Time, until: Option
 }
 
 /// Reads a socket option.
-pub(crate) fn get_option<T: Copy>(
+pub(crate) fn get_option<T: Plain>(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
     name: libc::c_int,
     value: &mut T,
 ) -> io::Result<()> {
     let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, and those who call take types in which any bytes are valid.
+    // SAFETY: the kernel writes at most `length` bytes into `value`, in which any bytes are valid.
     check(unsafe {
         libc::getsockopt(socket.as_raw_fd(), level, name, std::ptr::from_mut(value).cast(), &raw mut length)
     })?;

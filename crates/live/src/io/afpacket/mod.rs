@@ -8,6 +8,7 @@
 //! off at both ends.
 
 pub mod claim;
+mod mapping;
 pub mod outlet;
 mod ring;
 pub mod train;

@@ -3,9 +3,11 @@
 //! Each slot belongs to the kernel until its status says otherwise, and then to us until we write it back.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::mapping::Mapping;
 use crate::io::sys;
 
 /// Kept free before each frame, for a VLAN tag that is put back.
@@ -20,15 +22,11 @@ const TAG: u16 = 0x8100;
 /// Received frames.
 #[derive(Debug)]
 pub struct Ring {
-    memory: *mut u8,
-    length: usize,
+    memory: Mapping,
     layout: Layout,
     next: usize,
     losing: bool,
 }
-
-// SAFETY: the mapping belongs to this ring alone, and every access to it needs `&mut self` or is atomic.
-unsafe impl Send for Ring {}
 
 /// Where the places are: blocks, in each as many places as fit in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,15 +88,8 @@ impl Ring {
             tp_frame_nr: number(layout.places())?,
         };
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the kernel chooses the address; nothing else is mapped there.
-        let memory = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, socket.as_raw_fd(), 0)
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Ring { memory: memory.cast(), length, layout, next: 0, losing: false })
+        let memory = Mapping::new(socket, length)?;
+        Ok(Ring { memory, layout, next: 0, losing: false })
     }
 
     /// Whether a frame is there.
@@ -106,17 +97,16 @@ impl Ring {
         self.is_ours(self.next)
     }
 
-    /// The frames that are there, as the kernel wrote them.
+    /// The whole frames that are there, as the kernel wrote them.
     pub fn waiting(&self) -> impl Iterator<Item = &[u8]> {
         let places = self.layout.places();
         let each = (self.next..places).chain(0..self.next).take_while(|place| self.is_ours(*place));
         each.filter_map(|place| {
-            let header = self.header(place);
-            let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
+            let whole = whole(&self.header(place))?;
             // SAFETY: the place lies within the mapping and its status says it is ours, until `take`, which needs `&mut self`,
             // gives it back.
             let all = unsafe { std::slice::from_raw_parts(self.at(place), self.layout.place) };
-            all.get(start..start.checked_add(length)?)
+            all.get(whole)
         })
     }
 
@@ -137,9 +127,7 @@ impl Ring {
 
     /// Where a place begins.
     fn at(&self, place: usize) -> *mut u8 {
-        assert!(place < self.layout.places(), "a place of the ring");
-        // SAFETY: it lies within the mapping.
-        unsafe { self.memory.add(self.layout.start(place)) }
+        self.memory.at(self.layout.start(place), self.layout.place)
     }
 
     /// Shows the next frame to `see` and gives its place back to the kernel; whether there was a whole one.
@@ -181,25 +169,21 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: what was mapped in `new`, unmapped once.
-        unsafe { libc::munmap(self.memory.cast(), self.length) };
-    }
+/// Where in its place a frame lies; `None` if the kernel had no room for all of it, or wrote nonsense.
+fn whole(header: &libc::tpacket2_hdr) -> Option<Range<usize>> {
+    let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
+    (header.tp_snaplen >= header.tp_len).then_some(start..start.checked_add(length)?)
 }
 
-/// The frame in a place; `None` if the kernel had no room for all of it, or wrote nonsense.
+/// The frame in a place, with its tag put back; `None` if it is not there as a [`whole`].
 fn frame<'a>(place: &'a mut [u8], header: &libc::tpacket2_hdr, status: u32) -> Option<Frame<'a>> {
-    let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
-    if header.tp_snaplen < header.tp_len {
-        return None;
-    }
+    let whole = whole(header)?;
     let unfinished_checksum = status & libc::TP_STATUS_CSUMNOTREADY != 0;
     if status & libc::TP_STATUS_VLAN_VALID == 0 {
-        let bytes = place.get_mut(start..start.checked_add(length)?)?;
+        let bytes = place.get_mut(whole)?;
         return Some(Frame { bytes, unfinished_checksum, tagged: false });
     }
-    let bytes = place.get_mut(start.checked_sub(HEADROOM)?..start.checked_add(length)?)?;
+    let bytes = place.get_mut(whole.start.checked_sub(HEADROOM)?..whole.end)?;
     if bytes.len() < HEADROOM + 12 {
         return None;
     }
