@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 
 use inprofile_config::{Place, Section};
 use inprofile_core::params::{Context, Value};
-use inprofile_core::units::Rate;
+use inprofile_core::units::{Bytes, Duration, Rate};
+use inprofile_sim::capacity::Capacity;
 
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 
 use crate::model::{
-    Group, Link, MAX_CLASSES, MAX_MEASURED, MAX_OBJECTS, MAX_SAMPLES, Model, Queue, Signals, Source, Target,
+    Direction, Group, Link, MAX_CLASSES, MAX_MEASURED, MAX_OBJECTS, MAX_SAMPLES, Model, Queue, Signals,
+    Source, Target,
 };
 use crate::traffic::Traffic;
 
@@ -29,6 +31,8 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
     measured(root, model);
     requests(root, model);
     changing_rates(root, model);
+    never_there(root, model);
+    crate::lockstep::check(root, model);
     crate::read::plan::check(root, model);
 }
 
@@ -221,6 +225,37 @@ fn unnumberable_segments(root: &Section<'_, '_>, model: &Model) {
             );
             return;
         }
+    }
+}
+
+/// Packets that are still on their way when the run ends, however early they leave.
+fn never_there(root: &Section<'_, '_>, model: &Model) {
+    let tables = root.get("flows").and_then(|e| e.tables("[[flows]]")).unwrap_or_default();
+    let fastest = |d: &Direction| d.capacity.iter().flat_map(Capacity::rates).max().unwrap_or(d.rate);
+    for (group, table) in model.groups.iter().zip(&tables).filter(|(g, _)| g.count > 0) {
+        let packet = match group.sends() {
+            Traffic::Udp(udp) => Bytes(u64::from(udp.smallest())),
+            _ => group.packet(),
+        };
+        let step = |at: &u32| {
+            let (at, d) = (*at as usize, model.direction(*at as usize));
+            (model.direction_name(at), fastest(d), d.delay + fastest(d).serialise(packet))
+        };
+        let mut steps: Vec<(String, Rate, Duration)> = group.route.path.iter().map(step).collect();
+        if let Source::Hosts(join) = &group.source {
+            steps.push(("its access link".to_owned(), join.rate, join.rate.serialise(packet)));
+        }
+        let takes: Duration = steps.iter().map(|step| step.2).sum();
+        let Some((name, rate, longest)) = steps.into_iter().max_by_key(|step| step.2) else { continue };
+        if takes < model.duration {
+            continue;
+        }
+        let problem = format!(
+            "a packet of {packet} takes {takes}, {longest} of it at {name} ({rate}), and the run ends at {}: none arrives",
+            model.duration
+        );
+        let remedy = "write a longer duration, a higher rate or smaller packets";
+        root.report().warning(&Place { quoted: false, ..table.place().clone() }, problem, remedy);
     }
 }
 

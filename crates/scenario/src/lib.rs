@@ -14,6 +14,7 @@ mod catalogue;
 mod cross_check;
 mod describe;
 mod estimate;
+mod lockstep;
 pub mod metrics;
 pub mod model;
 pub mod ns2;
