@@ -36,6 +36,10 @@ class Scenario:
         """What messages call it."""
     def expected_packets(self) -> float:
         """Data packets that one run is expected to send."""
+    def flows(self) -> int:
+        """How many flows it has."""
+    def expected_memory(self) -> tuple[float, float]:
+        """The least memory in bytes: of a run, and of its result."""
     def warnings(self) -> str:
         """JSON list of problems that do not prevent a run."""
     def describe(self) -> str:

@@ -89,6 +89,16 @@ impl Scenario {
         self.inner.expected_packets()
     }
 
+    /// How many flows it has.
+    fn flows(&self) -> usize {
+        self.inner.flows()
+    }
+
+    /// The least memory in bytes: of a run, and of its result.
+    fn expected_memory(&self) -> (f64, f64) {
+        self.inner.expected_memory()
+    }
+
     /// JSON list of problems that do not prevent a run.
     fn warnings(&self) -> String {
         json(self.inner.warnings())

@@ -162,6 +162,18 @@ impl Scenario {
         estimate::packets(&self.model)
     }
 
+    /// How many flows it has.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.model.flows()
+    }
+
+    /// The least memory in bytes: of a run, and of its result.
+    #[must_use]
+    pub fn expected_memory(&self) -> (f64, f64) {
+        estimate::memory(&self.model)
+    }
+
     /// The network of this seed; with `trace` every verdict is written down.
     #[must_use]
     pub fn network(&self, seed: u64, trace: bool) -> Network {

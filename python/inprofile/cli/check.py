@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .._input import visible
 from .common import File, Json, Own, Refused, Set, emit, guarded, open_scenario, say, show
 from .effort import ASK_FROM, long, packets_text
+from .memory import MANY, gigabytes
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
@@ -35,6 +36,9 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
         f"\nExpected: {packets_text(each)} per run, {packets_text(each * runs)} in"
         f" {runs:,} run{'s' * (runs != 1)}{asked}."
     )
+    if scenario.flows >= MANY:
+        memory = gigabytes(scenario.expected_memory(seeds=1))
+        say(f"Its {scenario.flows:,} flows take at least {memory} of memory in each run.")
     if planned is not None:
         say(f"A plan takes about {planned:,} runs, {packets_text(each * planned)}, {long(each * planned)}.")
 

@@ -39,6 +39,7 @@ from .common import (
     terminable,
 )
 from .effort import affordable, packets_text
+from .memory import room_for
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def run(
     packets = scenario.expected_packets(which)
     chosen = tuple(scenario.seeds) if which is None else seeds_in_order(which)
     runs = len(chosen)
+    room_for(scenario, chosen, jobs)
     affordable(packets, yes, runs, traced=trace)
     for warning in scenario.warnings:
         print(warning, file=sys.stderr)

@@ -98,6 +98,11 @@ class Scenario:
         return range(1, self._inner.seeds + 1)
 
     @property
+    def flows(self) -> int:
+        """How many flows it has."""
+        return self._inner.flows()
+
+    @property
     def warnings(self) -> list[Problem]:
         """What is allowed but perhaps not meant."""
         return [Problem(**w) for w in json.loads(self._inner.warnings())]
@@ -153,6 +158,22 @@ class Scenario:
         For `seeds` as `run` takes them; default: as many as the experiment says.
         """
         return self._inner.expected_packets() * len(self.seeds if seeds is None else seeds_in_order(seeds))
+
+    def expected_memory(self, seeds: Seeds | None = None, jobs: int | None = None) -> float:
+        """The least memory in bytes for its runs: those under way, and the results of those that are over.
+
+        It is what flows and their hosts take, without packets. `seeds` and `jobs` as `run` takes them.
+
+        >>> from inprofile import STARTER
+        >>> parse(STARTER).expected_memory(seeds=1)
+        6400.0
+        """
+        from ..run.pool import threads
+
+        running, result = self._inner.expected_memory()
+        runs = len(self.seeds if seeds is None else seeds_in_order(seeds))
+        at_once = min(runs, threads(jobs))
+        return at_once * running + (runs - at_once) * result
 
     def check(self) -> Check:
         """What will run: effective values and warnings. Printing it draws the topology."""

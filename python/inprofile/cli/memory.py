@@ -1,0 +1,71 @@
+"""Whether an experiment's flows fit into this machine's memory: said before they are built, else refused."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..run.pool import threads
+from .common import Refused
+
+if TYPE_CHECKING:
+    from ..experiment.scenario import Scenario
+
+__all__ = ["MANY", "gigabytes", "physical", "room_for"]
+
+MANY = 100_000
+"""Flows from which on it is said what they take: a second or so to build."""
+A_FLOW = 10e-6
+"""Seconds of one core to build a flow."""
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def physical() -> float:
+    """Bytes of memory that this process may have: the machine's, or less in its control group."""
+    bytes_ = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = _CGROUP.read_text().strip()
+    except OSError:
+        # Outside Linux, or without cgroup v2: no such limit.
+        return bytes_
+    return min(bytes_, float(limit)) if limit.isdigit() else bytes_
+
+
+def gigabytes(bytes_: float) -> str:
+    """In the unit of memory.
+
+    >>> gigabytes(1_834_000_000), gigabytes(23_400_000_000)
+    ('1.8 GB', '23 GB')
+    """
+    return f"{bytes_ / 1e9:.2g} GB"
+
+
+def _less(scenario: Scenario, seeds: Sequence[int], there: float, at_once: int) -> str:
+    """What to write so that it fits: fewer at a time, else fewer seeds, else fewer flows."""
+    for jobs in range(at_once - 1, 0, -1):
+        if scenario.expected_memory(seeds, jobs) <= there:
+            return f"--jobs {jobs}"
+    for runs in range(len(seeds) - 1, 0, -1):
+        if scenario.expected_memory(seeds[:runs], 1) <= there:
+            return f"--jobs 1 --seeds {runs}"
+    fewer = int(scenario.flows * there / scenario.expected_memory(seeds[:1], 1))
+    return f"a count of at most {fewer:,} in all, and --jobs 1 --seeds 1"
+
+
+def room_for(scenario: Scenario, seeds: Sequence[int], jobs: int | None) -> None:
+    """Say what very many flows take; refuse what is more than memory holds."""
+    flows = scenario.flows
+    if flows < MANY:
+        return
+    needed, there = scenario.expected_memory(seeds, jobs), physical()
+    runs, at_once = len(seeds), min(len(seeds), threads(jobs))
+    what = (
+        f"{flows:,} flows in {runs:,} run{'s' * (runs != 1)}, {at_once} at a time:"
+        f" at least {gigabytes(needed)} of memory, of {gigabytes(there)}"
+    )
+    if needed > there:
+        raise Refused(f"{what}: write {_less(scenario, seeds, there, at_once)}")
+    print(f"{what}. Building takes about {flows * A_FLOW:.0f} s a run.", file=sys.stderr, flush=True)
