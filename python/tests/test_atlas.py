@@ -190,7 +190,7 @@ def test_interrupted_it_goes_on_where_it_was(small: atlas.Plan, monkeypatch: pyt
     def never(*_: object, **__: object) -> None:
         raise AssertionError("what is in the cache was run again")
 
-    monkeypatch.setattr("inprofile.run.pool.run_many", never)
+    monkeypatch.setattr("inprofile.run.pool.run_each", never)
     assert atlas_json(atlas.make(small)) == whole
 
 

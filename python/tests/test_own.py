@@ -14,9 +14,9 @@ import pytest
 import inprofile
 from inprofile import own
 from inprofile.own import registry
+from inprofile.run.clusters import _batch, run_batch
 from inprofile.run.live import NotLive
-from inprofile.studies.sweep.elsewhere import _batch, run_batch
-from inprofile.studies.sweep.running import Job
+from inprofile.run.pool import Task
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "guides" / "own_mechanisms.py"
 
@@ -298,7 +298,7 @@ def test_real_hosts_refuse_it() -> None:
 def test_a_batch_brings_the_file_with_it() -> None:
     own.load_classes(EXAMPLES)
     scenario = with_marker('{ kind = "nth_out", n = 7 }')
-    batch = _batch([Job(0, scenario, (1,), 1000.0)])
+    batch = _batch([Task(0, scenario, (1,), 1000.0)], ["metrics"])
     registry._REGISTERED.clear()
     assert [name for name, _ in batch.own] == ["own_mechanisms.py"]
     assert run_batch(batch)

@@ -60,7 +60,7 @@ def test_from_plan_to_page_and_again_from_the_cache(small: Path, monkeypatch: py
     def never(*_: object, **__: object) -> None:
         raise AssertionError("what is in the cache was run again")
 
-    monkeypatch.setattr("inprofile.run.pool.run_many", never)
+    monkeypatch.setattr("inprofile.run.pool.run_each", never)
     work.reproduce(["ard"], quick=True, full=True)
     assert page.read_bytes() == first
 

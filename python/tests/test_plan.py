@@ -18,6 +18,8 @@ from inprofile import Scenario, load
 from inprofile.cli import app
 from inprofile.metrics.quantity import pm
 from inprofile.metrics.stats import estimate
+from inprofile.run.ledger import Ledger
+from inprofile.run.pool import Local
 from inprofile.run.storage import FolderInUse
 from inprofile.studies.plan import Answer, Goal, Question, plan, read_question
 from inprofile.studies.plan.bench import Bench
@@ -27,7 +29,6 @@ from inprofile.studies.plan.question import Router
 from inprofile.studies.plan.search import FIRST, SEARCHED
 from inprofile.studies.plan.variants import FASTER, Change, _steps
 from inprofile.studies.plan.words import as_text
-from inprofile.studies.sweep.ledger import Ledger
 
 FILE = """\
 title = "Four customers and the others"
@@ -275,7 +276,7 @@ def varied(question: Question) -> list[Scenario]:
 
 
 def bench(question: Question, place: Path | None) -> Bench:
-    return Bench(question.scenario, place, 1, lambda _: None)
+    return Bench(question.scenario, place, Local(1), lambda _: None)
 
 
 def test_settings_that_did_not_finish_in_order_keep_their_runs(

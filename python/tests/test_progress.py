@@ -13,7 +13,8 @@ import pytest
 import inprofile
 from inprofile.cli import progress as shown
 from inprofile.cli.progress import Told, lines
-from inprofile.run.pool import run_many
+from inprofile.run.experiments import run_many
+from inprofile.run.pool import Local
 
 LONG = inprofile.parse(inprofile.STARTER).with_({"duration": "2000 s", "links.bottleneck.rate": "30 Mbit/s"})
 
@@ -21,7 +22,7 @@ LONG = inprofile.parse(inprofile.STARTER).with_({"duration": "2000 s", "links.bo
 def test_a_single_run_tells_how_far_it_is_and_is_the_same_for_it() -> None:
     told: list[float] = []
     counts: list[tuple[int, int]] = []
-    (seen,) = run_many([(LONG, 1)], 1, progress=lambda *at: counts.append(at), under_way=told.append)
+    (seen,) = run_many([(LONG, 1)], Local(1, told.append), lambda *at: counts.append(at))
     inside = [share for share in told if 0 < share < 1]
     assert len(inside) > 3, "a run of seconds is looked at ten times a second"
     assert inside == sorted(inside)

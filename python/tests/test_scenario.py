@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +16,10 @@ import inprofile
 from inprofile import STARTER, _internal
 from inprofile._input import seeds_in_order
 from inprofile.experiment.scenario import Scenario, toml
-from inprofile.run import pool, storage
-from inprofile.run.pool import run_many, threads
+from inprofile.metrics.measures import Measures, rows
+from inprofile.run import experiments, storage
+from inprofile.run.experiments import Experiment, measure_all, run_all, run_many
+from inprofile.run.pool import Local, threads
 from inprofile.studies.explain import UnknownFlow, explain
 from made import flow, result
 
@@ -130,11 +133,18 @@ def test_work_of_several_experiments_comes_back_in_order_and_tells_how_far_it_is
     told: list[tuple[int, int]] = []
     finished: list[int] = []
     other = SHORT.set("links.bottleneck.rate", "2 Mbit/s")
-    results = run_many(
+    found: dict[int, inprofile.Result] = {}
+
+    def done(index: int, result: inprofile.Result) -> None:
+        finished.append(index)
+        found[index] = result
+
+    run_all(
         [(SHORT, 2), (other, [5]), (SHORT, 2)],
+        done,
         progress=lambda n, of: told.append((n, of)),
-        done=lambda i, _: finished.append(i),
     )
+    results = [found[index] for index in range(3)]
     assert [r.seeds for r in results] == [(1, 2), (5,), (1, 2)]
     assert results[0] is results[2]
     assert results[0].provenance.experiment == SHORT.canonical
@@ -145,64 +155,86 @@ def test_work_of_several_experiments_comes_back_in_order_and_tells_how_far_it_is
     assert [n for n, _ in told] == sorted(n for n, _ in told)
 
 
+def test_results_are_those_of_one_run_of_all_seeds() -> None:
+    """Runs come back in pieces, whichever finished first."""
+    variants = [SHORT.set("links.bottleneck.rate", f"{rate} Mbit/s") for rate in (2, 3)]
+    together = run_many([(v, [9, 2, 5]) for v in variants], Local(2), trace=True)
+    for scenario, whole in zip(variants, together, strict=True):
+        alone: list[_internal.Results] = []
+        _internal.run([(scenario._inner, [2, 5, 9])], 1, True, lambda _, raw, to=alone: to.append(raw), print)
+        assert whole.provenance == scenario.provenance((2, 5, 9))
+        for name in storage.TABLES:
+            assert getattr(whole, name).to_pylist() == pa.table(alone[0].table(name)).to_pylist()
+
+
+def goodput(_: int, result: inprofile.Result) -> Measures:
+    return Measures(
+        result.seeds, {"goodput": rows(result.metrics, result.seeds, name="goodput")["value"]}, {}
+    )
+
+
+def kept(folder: Path, *scenarios: Scenario, seeds: int = 1, also: str = "") -> list[Measures]:
+    return measure_all([Experiment(s, seeds, [also]) for s in scenarios], goodput, cache=folder)
+
+
 def test_what_is_cached_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run_many([(SHORT, 2)], cache=tmp_path)[0]
+    [first] = kept(tmp_path, SHORT, seeds=2)
     monkeypatch.setattr(_internal, "run", lambda *_: pytest.fail("it was run again"))
-    again = run_many([(SHORT, 2)], cache=tmp_path)[0]
-    for name in storage.TABLES:
-        assert getattr(again, name).equals(getattr(first, name))
-    assert again.provenance == first.provenance
+    [again] = kept(tmp_path, SHORT, seeds=2)
+    assert again.seeds == first.seeds == (1, 2)
+    assert again["goodput"].tolist() == first["goodput"].tolist()
 
 
-@pytest.mark.parametrize("change", ["seeds", "experiment", "title", "trace", "version", "engine"])
-def test_the_cache_tells_apart_whatever_a_result_depends_on(
+@pytest.mark.parametrize("change", ["seeds", "experiment", "also", "version", "engine"])
+def test_the_cache_tells_apart_whatever_measures_depend_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    run_many([(SHORT, 1)], cache=tmp_path)
-    scenario, seeds, trace = SHORT, 1, False
+    kept(tmp_path, SHORT)
+    scenario, seeds, also = SHORT, 1, ""
     match change:
         case "seeds":
             seeds = 2
         case "experiment":
             scenario = SHORT.set("links.bottleneck.rate", "2 Mbit/s")
-        case "title":
-            scenario = SHORT.set("title", "another")
-        case "trace":
-            trace = True
+        case "also":
+            also = "measured otherwise"
         case "version":
-            monkeypatch.setattr(pool, "__version__", "99")
+            monkeypatch.setattr(experiments, "__version__", "99")
         case "engine":
-            monkeypatch.setattr(pool, "engine_digest", lambda: "another")
-    found = run_many([(scenario, seeds)], cache=tmp_path, trace=trace)[0]
+            monkeypatch.setattr(experiments, "engine_digest", lambda: "another")
+    kept(tmp_path, scenario, seeds=seeds, also=also)
     assert len(list(tmp_path.iterdir())) == 2
-    assert found.title == scenario.title
-    assert (found.verdicts.num_rows > 0) == trace
 
 
 def test_interrupted_work_keeps_what_is_finished_and_goes_on(tmp_path: Path) -> None:
     variants = [SHORT.set("links.bottleneck.rate", f"{rate} Mbit/s") for rate in (2, 3, 4)]
-    finished: list[int] = []
+    work = [Experiment(v, 1) for v in variants]
+    calls: list[int] = []
 
-    def stop(index: int, _: inprofile.Result) -> None:
-        finished.append(index)
-        raise KeyboardInterrupt
+    def stop(index: int, one: inprofile.Result) -> Measures:
+        calls.append(index)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return goodput(index, one)
 
     with pytest.raises(KeyboardInterrupt):
-        run_many([(v, 1) for v in variants], cache=tmp_path, jobs=1, done=stop)
-    assert len(finished) == 1
+        measure_all(work, stop, cache=tmp_path, backend=Local(1))
     assert len(list(tmp_path.iterdir())) == 1
     told: list[int] = []
-    results = run_many([(v, 1) for v in variants], cache=tmp_path, progress=lambda n, _: told.append(n))
+    results = measure_all(work, goodput, cache=tmp_path, progress=told.append)
     assert told[0] == 1
-    assert [r.provenance.experiment for r in results] == [v.canonical for v in variants]
+    assert told[-1] == 3
+    fresh = measure_all(work, goodput)
+    assert [m["goodput"].tolist() for m in results] == [m["goodput"].tolist() for m in fresh]
 
 
-def test_a_torn_cache_entry_is_run_again(tmp_path: Path) -> None:
-    first = run_many([(SHORT, 1)], cache=tmp_path)[0]
+def test_a_torn_cache_entry_is_run_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    [first] = kept(tmp_path, SHORT)
     (entry,) = tmp_path.iterdir()
-    (entry / "flows.parquet").write_bytes(b"torn")
-    assert run_many([(SHORT, 1)], cache=tmp_path)[0].flows.equals(first.flows)
-    assert storage.read_folder(entry)[1]["seeds"] == [1]
+    entry.write_bytes(b"torn")
+    assert kept(tmp_path, SHORT)[0]["goodput"].tolist() == first["goodput"].tolist()
+    assert "is damaged" in capfd.readouterr().err
+    assert Measures.read(entry) is not None
 
 
 def test_every_packet_of_a_run_is_accounted_for() -> None:

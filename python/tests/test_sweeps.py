@@ -18,8 +18,8 @@ from inprofile import FolderInUse, Range, ResultError, ScenarioError, SeedsError
 from inprofile.cli import app
 from inprofile.experiment.dump import written
 from inprofile.metrics.contracts import BY_RUN
-from inprofile.studies.sweep import ledger as ledgers
-from inprofile.studies.sweep import running
+from inprofile.run import ledger as ledgers
+from inprofile.run import pool
 from inprofile.studies.sweep.stopping import looks, until_of
 from test_cli import inprofile_
 
@@ -83,7 +83,7 @@ def test_the_dataset_has_axes_as_numbers_in_base_units(unbroken: Path) -> None:
 
 def test_a_finished_sweep_is_not_run_again(unbroken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = checksums(unbroken)
-    monkeypatch.setattr(running, "run_each", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr(pool, "run_each", lambda *_, **__: pytest.fail("it ran"))
     sweep(BASE, RATES, unbroken, seeds=8)
     assert checksums(unbroken) == before
 
@@ -93,7 +93,7 @@ def test_threads_and_parts_change_no_byte_of_a_row(
     unbroken: Path, tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledgers, "SECONDS", 0.0)
-    monkeypatch.setattr(running, "_TOGETHER", jobs)
+    monkeypatch.setattr(pool, "_TOGETHER", jobs)
     sweep(BASE, RATES, tmp_path / "r", seeds=8, jobs=jobs)
     assert checksums(tmp_path / "r") == checksums(unbroken)
 
@@ -104,10 +104,10 @@ def test_threads_and_parts_change_no_byte_of_a_row(
 KILLED = """
 import os, signal, sys
 import inprofile
-from inprofile.studies.sweep import ledger, running
+from inprofile.run import ledger, pool
 from test_sweeps import BASE, RATES
 # Every finished run is put onto the disk at once, so that there is much to interrupt.
-ledger.SECONDS, running._TOGETHER = 0.0, 1
+ledger.SECONDS, pool._TOGETHER = 0.0, 1
 left = [int(sys.argv[2])]
 at, real = sys.argv[3], getattr(os, sys.argv[3])
 def die(*rest, **more):
@@ -167,13 +167,13 @@ def test_what_the_ledger_has_is_not_run_again(
     entered = {(n, seed) for line in lines for n, seeds in line["runs"] for seed in seeds}
     assert len(entered) >= 8
     ran: list[tuple[int, int]] = []
-    real = running.run_each
+    real = pool.run_each
 
     def run_each(work: Sequence[tuple[object, Sequence[int]]], *rest: object, trace: bool) -> None:
         ran.extend((len(work), seed) for _, seeds in work for seed in seeds)
         real(work, *rest, trace=trace)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(running, "run_each", run_each)
+    monkeypatch.setattr(pool, "run_each", run_each)
     sweep(BASE, RATES, place, seeds=8)
     assert len(ran) == 3 * 8 - len(entered)
     assert checksums(place) == checksums(unbroken)
@@ -195,7 +195,7 @@ def test_a_full_disk_names_the_folder_and_keeps_what_was_finished(
 ) -> None:
     place = tmp_path / "r"
     monkeypatch.setattr(ledgers, "SECONDS", 0.0)
-    monkeypatch.setattr(running, "_TOGETHER", 1)
+    monkeypatch.setattr(pool, "_TOGETHER", 1)
     fsync, calls = os.fsync, iter(range(999))
 
     def full(handle: int) -> None:
@@ -221,7 +221,7 @@ def test_a_full_disk_says_what_is_kept_and_how_to_go_on(
     (tmp_path / "e.toml").write_text(written(BASE))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ledgers, "SECONDS", 0.0)
-    monkeypatch.setattr(running, "_TOGETHER", 1)
+    monkeypatch.setattr(pool, "_TOGETHER", 1)
     axis = ["--axis", "links.bottleneck.rate=2 Mbit/s,3 Mbit/s"] if command == "sweep" else []
     given = [command, "e.toml", *axis, "--seeds", "4", "--out", "r"]
     place = Path("r" if command == "sweep" else "r.unfinished")
@@ -403,7 +403,7 @@ def test_how_many_seeds_a_setting_gets_does_not_depend_on_interruptions(
     asked = {"seeds": 40, "until": {"goodput": "10 %"}}
     sweep(wide, RATES, tmp_path / "a", **asked)  # type: ignore[arg-type]
     monkeypatch.setattr(ledgers, "SECONDS", 0.0)
-    monkeypatch.setattr(running, "_TOGETHER", 1)
+    monkeypatch.setattr(pool, "_TOGETHER", 1)
     for most in (4, 12, 25):
 
         def stop(finished: int, runs: int, most: int = most) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..metrics.quantity import number
-from ..run.pool import run_many
 from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, say
 from .effort import affordable
 from .progress import progress
@@ -61,9 +60,11 @@ def _open(place: Path, overrides: list[str] | None, jobs: int | None, yes: bool)
     if not place.is_dir():
         scenario = open_scenario(place, overrides)
         affordable(scenario.expected_packets(seeds=1), yes, 1, traced=True)
+        from ..run.experiments import run_many
+        from ..run.pool import Local
+
         with progress(scenario.title) as tell:
-            work = [(scenario, [1])]
-            return run_many(work, jobs, progress=tell, under_way=tell.under_way, trace=True)[0]
+            return run_many([(scenario, [1])], Local(jobs, tell.under_way), tell, trace=True)[0]
     if overrides:
         raise Refused(
             f"--set changes an experiment before it runs; {place} is a result: give the experiment's file"

@@ -15,7 +15,6 @@ from ..metrics.quantity import bits_per_second
 from ..metrics.summary import text_table
 from ..own import cost
 from ..run.csv_files import check_csv_place, write_csv
-from ..run.pool import run_many
 from ..run.storage import check_place
 from .common import (
     INTERRUPTED,
@@ -126,11 +125,12 @@ def run(
         print(warning, file=sys.stderr)
     # Before the runs, as it refuses links that are not there.
     _write_packets(scenario, chosen[0], pcap, at or [], snaplen, ns2_trace)
+    from ..run.experiments import run_many
+    from ..run.pool import Local
+
     with progress(f"{scenario.title}, {packets_text(packets)}") as tell:
         if out is None or runs == 1:
-            (result,) = run_many(
-                [(scenario, chosen)], jobs, progress=tell, under_way=tell.under_way, trace=trace
-            )
+            (result,) = run_many([(scenario, chosen)], Local(jobs, tell.under_way), tell, trace=trace)
         else:
             more = {"jobs": jobs, "trace": trace, "progress": tell, "under_way": tell.under_way}
             result = _run_kept(scenario, which, out, **more)
@@ -183,7 +183,7 @@ def _write_packets(
 
 def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -> Result:
     """Run and write the result; if interrupted, say what was kept."""
-    from ..studies.sweep.kept import InterruptedRun, run_kept
+    from ..run.kept import InterruptedRun, run_kept
 
     try:
         place = check_place(out)

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
+    from ..run.pool import Backend
     from ..studies.sweep import State, Sweep
     from ..studies.sweep.plan import Plan
-    from ..studies.sweep.running import Backend
 
 ROWS = 12
 """Settings shown while it runs."""
@@ -167,22 +167,22 @@ def _backend(
     jobs: int | None, cluster: str | None, slurm: bool, slurm_set: list[str] | None, out: Path
 ) -> Backend:
     if cluster is None and not slurm and not slurm_set:
-        from ..studies.sweep.running import Local
+        from ..run.pool import Local
 
         return Local(jobs)
-    from ..studies.sweep import elsewhere
+    from ..run import clusters
 
     if jobs is not None:
         raise Refused("--jobs is for this machine's threads: elsewhere the cluster says how many there are")
     if cluster is not None:
-        return elsewhere.Dask(cluster)
+        return clusters.Dask(cluster)
     settings: dict[str, Any] = {}
     for text in slurm_set or []:
         key, equals, value = text.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise Refused(f"--slurm-set {text}: write KEY=VALUE, such as --slurm-set slurm_partition=short")
         settings[key.strip()] = int(value) if value.strip().isdigit() else value.strip()
-    return elsewhere.Slurm(out, **settings)
+    return clusters.Slurm(out, **settings)
 
 
 @contextmanager

@@ -15,17 +15,15 @@ from .._input import read_file, seeds_in_order
 from ..own.engine import engine_digest
 from ..own.registry import digests, engine_classes
 from ..own.sources import absent, sources_of
+from ..run.runnable import Seeds
 from .problem import Problem
 
 if TYPE_CHECKING:
     from ..run.results import Provenance, Result
 
-__all__ = ["Check", "Problem", "Scenario", "ScenarioError", "load", "parse"]
+__all__ = ["Check", "Problem", "Scenario", "ScenarioError", "Seeds", "load", "parse"]
 
 _CANONICAL: Mapping[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
-
-Seeds = int | Iterable[int]
-"""How many seeds (`20` is 1…20), or which ones."""
 
 
 class ScenarioError(_internal.ScenarioError):
@@ -230,10 +228,11 @@ class Scenario:
 
         Raises `SeedsError` for seeds that cannot be run: none, more than 100,000, one twice, no seeds at all.
         """
-        from ..run.pool import run_many
+        from ..run.experiments import run_many
+        from ..run.pool import Local
 
         which = self.seeds if seeds is None else seeds
-        return run_many([(self, which)], jobs=jobs, trace=trace, progress=progress)[0]
+        return run_many([(self, which)], Local(jobs), progress, trace=trace)[0]
 
     def live(
         self,

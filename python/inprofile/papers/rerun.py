@@ -13,7 +13,8 @@ from typing import Any
 
 from ..experiment.scenario import Scenario, ScenarioError
 from ..metrics.measures import Measures
-from ..run.reduction import Experiment, measure_all
+from ..run.experiments import Experiment, measure_all
+from ..run.pool import Backend
 from . import Batches, Cell, Job, Paper
 from .experiment import measured_with, scenario_of
 from .judge import Verdict, judge
@@ -89,7 +90,7 @@ def run(
     trials: Sequence[Trial],
     *,
     first: int = 1,
-    jobs: int | None = None,
+    backend: Backend | None = None,
     cache: Path | None = None,
     progress: Callable[[int], None] = lambda ran: None,
 ) -> None:
@@ -128,7 +129,7 @@ def run(
                 for trial, job, scenario in work
             ],
             reduce,
-            jobs=jobs,
+            backend=backend,
             cache=cache,
             progress=lambda done, ran=ran: progress(ran + done),  # type: ignore[misc]
         )

@@ -19,6 +19,7 @@ from typing import Any
 from ..experiment.senders import Sender, senders
 from ..metrics.stats import estimated
 from ..own.engine import __version__
+from ..run.pool import Backend
 from ..run.records import record_lines
 from ..run.storage import replace_text
 from . import Batches, Job, Paper, rerun
@@ -89,14 +90,14 @@ def _sent(paper: Paper, batches: Batches, sender: Sender) -> Batches:
 
 def make(
     planned: Plan,
-    jobs: int | None = None,
+    backend: Backend | None = None,
     cache: Path | None = None,
     progress: Callable[[int], None] = lambda ran: None,
 ) -> dict[str, Any]:
     """Run it, and return what `today.json` keeps. `progress` is told runs finished."""
     paper = planned.paper
     trials = planned.trials
-    rerun.run(list(trials.values()), jobs=jobs, cache=cache, progress=progress)
+    rerun.run(list(trials.values()), backend=backend, cache=cache, progress=progress)
     answers = {name: trial.answers() for name, trial in trials.items()}
     return {
         "paper": paper.name,

@@ -14,7 +14,7 @@ from .._input import seeds_in_order
 from .results import Result
 
 if TYPE_CHECKING:
-    from ..experiment.scenario import Scenario, Seeds
+    from .runnable import Runnable, Seeds
 
 __all__ = ["NotLive", "Unsupported", "hindrance", "run"]
 
@@ -37,7 +37,7 @@ def hindrance() -> str | None:
 
 
 def run(
-    scenario: Scenario,
+    scenario: Runnable,
     seeds: Seeds,
     *,
     trace: bool = False,
@@ -61,7 +61,7 @@ def run(
     return Result.from_engine(raw, provenance)
 
 
-def _refused(scenario: Scenario, refusals: list[tuple[str, str, str, str]]) -> str:
+def _refused(scenario: Runnable, refusals: list[tuple[str, str, str, str]]) -> str:
     """Every reason once, with the place of its key: flows of a group have the same."""
     texts: dict[str, None] = {}
     for flow, key, problem, remedy in refusals:

@@ -27,7 +27,7 @@ from .._input import check_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..experiment.scenario import Scenario
+    from .runnable import Runnable
 
 __all__ = [
     "Captured",
@@ -76,7 +76,7 @@ class Captured:
 
 
 def write_capture(
-    scenario: Scenario,
+    scenario: Runnable,
     path: str | Path,
     at: Sequence[str] = (),
     *,
@@ -92,7 +92,7 @@ def write_capture(
         raise NotCaptured(
             f"snaplen {snaplen}: write bytes from 54, headers alone, to {MOST_SNAPLEN}, or leave it out"
         )
-    links = list(at) or [str(scenario.check().effective["measure"]["at"])]
+    links = list(at) or [str(scenario.provenance(()).effective["measure"]["at"])]
     with _whole(path) as part:
         try:
             found = _internal.capture_packets(scenario._inner, seed, part, links, snaplen or 0)
@@ -101,7 +101,7 @@ def write_capture(
     return Captured(*found)
 
 
-def write_ns2_trace(scenario: Scenario, path: str | Path, *, seed: int = 1) -> int:
+def write_ns2_trace(scenario: Runnable, path: str | Path, *, seed: int = 1) -> int:
     """Run one seed and write every event at every link as ns-2 traces it (`+ - r d`).
 
     Gives the number of data packets that arrived. Raises OSError where the disk refuses; the file is then

@@ -1,27 +1,142 @@
-"""Many experiments, each with its seeds, on all cores; what is finished is kept."""
+"""Where runs are made: what every back end does, and this machine's threads."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from .. import _internal
-from .._input import MOST_THREADS, seeds_in_order
+from .._input import MOST_THREADS
 from ..own import NotDeterministic
-from ..own.engine import __version__, engine_digest
 from ..own.registry import spent
-from .results import Result, ResultError, read
+from .pieces import Gathered, Piece
+from .runnable import Runnable
 from .storage import TABLES
 
-if TYPE_CHECKING:
-    from ..experiment.scenario import Scenario, Seeds
+__all__ = ["Backend", "BackendError", "Local", "Task", "chunked", "run_each", "threads"]
 
-__all__ = ["run_each", "run_many", "threads"]
+#: Data packets of runs that one thread makes in one go: some hundredths of a second.
+_CHUNK_PACKETS = 20_000
+#: Finished runs are handed over after so many, or so many seconds.
+_TOGETHER, _BEAT = 256, 0.1
+
+
+class BackendError(ValueError):
+    """A back end that is not there, or cannot be used as it is."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs of one experiment."""
+
+    setting: int
+    """The experiment's number among those that are run together."""
+    scenario: Runnable
+    seeds: tuple[int, ...]
+    packets: float
+    """How many data packets one of the runs is expected to send."""
+
+
+class Backend(Protocol):
+    """Where runs are made."""
+
+    together: int
+    """How many runs it is given at a time, about."""
+
+    def begin(self, work: str, done: Callable[[Piece], None]) -> None:
+        """Get ready for the work of this digest; `done` takes what an interrupted one has left elsewhere."""
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        tables: Sequence[str],
+        done: Callable[[Piece], None],
+        beat: Callable[[], None],
+        *,
+        trace: bool = False,
+    ) -> None:
+        """Make all of the runs, and have these tables of them.
+
+        `done` takes the runs as they finish, `beat` is called a few times a second. What either raises ends
+        it, and so does KeyboardInterrupt.
+        """
+
+    def end(self) -> None:
+        """Clear away what is left of the work: whoever asked for it has all of it."""
+
+    def close(self) -> None:
+        """Let go of other machines, however it ended."""
+
+
+class Local:
+    """This process, on some threads."""
+
+    together = 1024
+
+    def __init__(self, jobs: int | None = None, under_way: Callable[[float], None] | None = None) -> None:
+        """On `jobs` threads, one a core by default.
+
+        `under_way` is told what the runs are worth that have not finished, by the time that is simulated.
+        """
+        self._threads = threads(jobs)
+        self._under_way = under_way
+
+    def begin(self, work: str, done: Callable[[Piece], None]) -> None:
+        """Nothing has to be made ready here."""
+
+    def end(self) -> None:
+        """Nothing is left here."""
+
+    def close(self) -> None:
+        """Nothing is held here."""
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        tables: Sequence[str],
+        done: Callable[[Piece], None],
+        beat: Callable[[], None],
+        *,
+        trace: bool = False,
+    ) -> None:
+        """See `Backend`."""
+        runs = sum(len(task.seeds) for task in tasks)
+        chunks = chunked(tasks, _CHUNK_PACKETS, -(-runs // (4 * self._threads)))
+        gathered = Gathered(tables)
+
+        def hand_over() -> None:
+            if gathered:
+                done(gathered.piece())
+
+        def take(index: int, raw: _internal.Results) -> None:
+            gathered.add(chunks[index].setting, chunks[index].seeds, raw)
+            if len(gathered) >= _TOGETHER:
+                hand_over()
+
+        def tell(finished: int, runs: int) -> None:
+            if time.monotonic() - beaten[0] >= _BEAT or finished == runs:
+                beaten[0] = time.monotonic()
+                hand_over()
+                beat()
+
+        beaten = [time.monotonic()]
+        try:
+            work = [(task.scenario, task.seeds) for task in chunks]
+            run_each(work, self._threads, take, tell, trace=trace, under_way=self._under_way)
+        finally:
+            hand_over()
+
+
+def chunked(tasks: Sequence[Task], packets: float, most: int) -> list[Task]:
+    """The same runs in tasks of about so many data packets, and at most so many runs, each."""
+    made = []
+    for task in tasks:
+        size = max(1, min(int(packets / max(1.0, task.packets)), most))
+        made += [replace(task, seeds=task.seeds[i : i + size]) for i in range(0, len(task.seeds), size)]
+    return made
 
 
 def threads(jobs: int | None) -> int:
@@ -33,80 +148,8 @@ def threads(jobs: int | None) -> int:
     return jobs
 
 
-def run_many(
-    work: Sequence[tuple[Scenario, Seeds]],
-    jobs: int | None = None,
-    cache: str | Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    *,
-    trace: bool = False,
-    done: Callable[[int, Result], None] | None = None,
-    under_way: Callable[[float], None] | None = None,
-) -> list[Result]:
-    """Run every experiment with its seeds; results in the order of `work`.
-
-    With `cache`, a folder, what is finished is written there at once under a digest of the experiment,
-    its seeds and the simulator, and taken from there the next time: after Ctrl-C (KeyboardInterrupt)
-    the same call goes on where it was. The same experiment twice in `work` runs once.
-    `progress(finished, all)` counts runs, those from the cache included; `under_way` is told what the others
-    are worth meanwhile, by the share of their time that is simulated; `done(index, result)` comes as soon as
-    an experiment is finished.
-    """
-    count = threads(jobs)
-    jobs_to_do = [(scenario, seeds_in_order(seeds)) for scenario, seeds in work]
-    keys = [_key(scenario, seeds, trace) for scenario, seeds in jobs_to_do]
-    places: dict[str, list[int]] = {}
-    for index, key in enumerate(keys):
-        places.setdefault(key, []).append(index)
-
-    results: list[Result | None] = [None] * len(jobs_to_do)
-    total = sum(len(seeds) for _, seeds in jobs_to_do)
-    finished = 0
-
-    def deliver(key: str, result: Result) -> None:
-        for index in places[key]:
-            results[index] = result
-            if done is not None:
-                done(index, result)
-
-    missing: list[str] = []
-    for key, indices in places.items():
-        kept = None if cache is None else _kept(Path(cache) / key)
-        if kept is None:
-            missing.append(key)
-        else:
-            finished += len(kept.seeds) * len(indices)
-            deliver(key, kept)
-    if progress is not None:
-        progress(finished, total)
-    if not missing:
-        return [result for result in results if result is not None]
-
-    first = {key: jobs_to_do[places[key][0]] for key in missing}
-    runs = sum(len(seeds) for _, seeds in first.values())
-    # Runs that need not be done because another entry of `work` is the same count as finished with it.
-    share = (total - finished) / runs
-
-    def take(index: int, raw: _internal.Results) -> None:
-        key = missing[index]
-        scenario, seeds = first[key]
-        result = Result.from_engine(raw, scenario.provenance(seeds))
-        if cache is not None:
-            result.write(Path(cache) / key)
-        deliver(key, result)
-
-    def tell(ran: int, _: int) -> None:
-        if progress is not None:
-            progress(finished + round(ran * share), total)
-
-    within = None if under_way is None else lambda worth: under_way(worth * share)
-    run_each(list(first.values()), count, take, tell, trace=trace, under_way=within)
-    tell(runs, runs)
-    return [result for result in results if result is not None]
-
-
 def run_each(
-    work: Sequence[tuple[Scenario, Sequence[int]]],
+    work: Sequence[tuple[Runnable, Sequence[int]]],
     jobs: int,
     done: Callable[[int, _internal.Results], None],
     progress: Callable[[int, int], None] | None = None,
@@ -139,7 +182,7 @@ def run_each(
         spent(own, time.process_time() - began)
 
 
-def _same_twice(scenario: Scenario, seed: int) -> None:
+def _same_twice(scenario: Runnable, seed: int) -> None:
     """Raise NotDeterministic if two runs of the same seed differ."""
     import pyarrow as pa
 
@@ -153,17 +196,3 @@ def _same_twice(scenario: Scenario, seed: int) -> None:
                 f"{', '.join(scenario._inner.own)}: seed {seed} gave two results (their {name} differ)."
                 " Keep all state in attributes that setup makes, draw from rng alone, and read no clock"
             )
-
-
-def _key(scenario: Scenario, seeds: tuple[int, ...], trace: bool) -> str:
-    """Digest of all that a result depends on; the title only because the result carries it."""
-    parts = [scenario.canonical, scenario.title, list(seeds), trace, __version__, engine_digest()]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
-
-def _kept(folder: Path) -> Result | None:
-    """A finished result, if it is there and whole."""
-    try:
-        return read(folder)
-    except (FileNotFoundError, ResultError):
-        return None

@@ -160,7 +160,8 @@ def renew(jobs: int | None = None) -> None:
     """Run all sweeps and keep them."""
     from ... import papers
     from ...experiment.scenario import load
-    from ...run.reduction import Experiment, measure_all
+    from ...run.experiments import Experiment, measure_all
+    from ...run.pool import Local
     from .claims import derived
     from .measure import measure
 
@@ -179,7 +180,11 @@ def renew(jobs: int | None = None) -> None:
         cells.update(
             zip(
                 (job.cell for job in batch),
-                measure_all(work, lambda i, r, batch=batch: measure(r, batch[i].cell, paper), jobs=jobs),  # type: ignore[misc]
+                measure_all(
+                    work,
+                    lambda i, r, batch=batch: measure(r, batch[i].cell, paper),  # type: ignore[misc]
+                    backend=Local(jobs),
+                ),
                 strict=True,
             )
         )

@@ -18,6 +18,7 @@ from ...papers import Job, Paper
 from ...papers import load as load_paper
 from ...papers.factors import Factor
 from ...papers.rerun import Answer
+from ...run.pool import Backend, Local
 from .answers import ClaimAnswer, answer
 from .applies import applying
 from .design import Planned, design
@@ -140,14 +141,18 @@ def make(
     jobs: int | None = None,
     cache: str | Path | None = CACHE,
     progress: Progress | None = None,
+    *,
+    backend: Backend | None = None,
 ) -> Atlas:
     """Visit all points, answer for every claim, and confirm the best and the worst with fresh seeds.
 
-    `jobs` is the number of threads and changes nothing. After KeyboardInterrupt the same call goes on where
-    it was. Raises ValueError where every point is invalid, with the first reason.
+    `jobs` is the number of threads, `backend` makes the runs elsewhere; neither changes anything.
+    After KeyboardInterrupt the same call goes on where it was. Raises ValueError where every point is
+    invalid, with the first reason.
     """
     paper, factors = planned.paper, planned.factors
     place = None if cache is None else Path(cache)
+    where = backend or Local(jobs)
 
     def tell(what: str) -> Callable[[int, int], None]:
         return lambda done, total: (
@@ -159,7 +164,7 @@ def make(
         factors,
         planned.points,
         seeds=planned.seeds,
-        jobs=jobs,
+        backend=where,
         cache=place,
         progress=tell("points"),
     )
@@ -167,14 +172,14 @@ def make(
         raise ValueError(f"{paper.name}: every point is invalid, the first because {visited[0].invalid}")
     contained = applying(paper, factors, planned.claims)
     answers = [answer(claim, contained[claim], visited) for claim in planned.claims]
-    confirmed = _confirm(planned, answers, jobs, place, tell("confirming with fresh seeds"))
+    confirmed = _confirm(planned, answers, where, place, tell("confirming with fresh seeds"))
     return Atlas(planned, visited, answers, confirmed)
 
 
 def _confirm(
     planned: Plan,
     answers: Sequence[ClaimAnswer],
-    jobs: int | None,
+    backend: Backend,
     cache: Path | None,
     progress: Callable[[int, int], None],
 ) -> list[Confirmed]:
@@ -194,7 +199,7 @@ def _confirm(
         points,
         seeds=CONFIRM * planned.seeds,
         first=FRESH,
-        jobs=jobs,
+        backend=backend,
         cache=cache,
         progress=progress,
     )

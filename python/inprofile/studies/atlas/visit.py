@@ -14,6 +14,7 @@ from typing import Any
 from ...papers import Job, Paper, rerun
 from ...papers.factors import Factor, Point, apply
 from ...papers.rerun import Answer
+from ...run.pool import Backend
 from .design import Planned
 
 __all__ = ["Visited", "at", "cells_of", "visit"]
@@ -74,7 +75,7 @@ def visit(
     *,
     seeds: int,
     first: int = 1,
-    jobs: int | None = None,
+    backend: Backend | None = None,
     cache: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Visited]:
@@ -94,7 +95,7 @@ def visit(
         def more(ran: int, done: int = done) -> None:
             tell(done + ran, total)
 
-        found += _visit(paper, factors, points[start:end], seeds, first, jobs, cache, more)
+        found += _visit(paper, factors, points[start:end], seeds, first, backend, cache, more)
         finished += sum(runs[start:end])
         tell(finished, total)
     return found
@@ -118,7 +119,7 @@ def _visit(
     points: Sequence[Planned],
     seeds: int,
     first: int,
-    jobs: int | None,
+    backend: Backend | None,
     cache: Path | None,
     progress: Callable[[int], None],
 ) -> list[Visited]:
@@ -132,7 +133,7 @@ def _visit(
         for planned in points
     ]
     place = None if cache is None else cache / paper.name
-    rerun.run(trials, first=first, jobs=jobs, cache=place, progress=progress)
+    rerun.run(trials, first=first, backend=backend, cache=place, progress=progress)
     return [
         Visited(planned, trial.answers(), trial.invalid)
         for planned, trial in zip(points, trials, strict=True)

@@ -16,7 +16,8 @@ from ...experiment.scenario import load
 from ...experiment.senders import senders
 from ...metrics.measures import Measures
 from ...own.registry import registered
-from ...run.reduction import Experiment, measure_all
+from ...run.experiments import Experiment, measure_all
+from ...run.pool import Backend, Local
 from . import measure as _measure
 from .comparison import Compared, Comparison, Plan, Study
 from .frontier import Frontier, common_delays
@@ -130,10 +131,13 @@ def compare(
     progress: Progress | None = None,
     own: Sequence[str] = (),
     overrides: Sequence[tuple[str, str]] = (),
+    *,
+    backend: Backend | None = None,
 ) -> Comparison:
     """Compare `schemes` (default: all) on our experiments, or on `files`; write the page.
 
-    `quick` runs fewer seeds, settings and, of our own experiments, seconds. `jobs` is the number of threads.
+    `quick` runs fewer seeds, settings and, of our own experiments, seconds. `jobs` is the number of threads;
+    `backend` makes the runs elsewhere (`run.clusters`).
     `own` are mechanisms of one's own that take part; `overrides` are of `files`, as `plan` has them. The page
     is `<out>/compare/index.html`; beside it are `results.json`, `measures.csv`, and in `settings` each
     experiment with each scheme at its best setting.
@@ -144,6 +148,7 @@ def compare(
     tell = progress or (lambda finished, runs, what: None)
     outcomes = []
     finished = 0
+    where = backend or Local(jobs)
     for study in planned.studies:
         what = f"{study.title}, {study.tcp_title}"
         before = finished
@@ -151,7 +156,7 @@ def compare(
             _compared(
                 planned,
                 study,
-                jobs,
+                where,
                 None if cache is None else Path(cache),
                 lambda done, before=before, what=what: tell(before + done, planned.runs, what),  # type: ignore[misc]
             )
@@ -166,7 +171,7 @@ def compare(
 
 
 def _compared(
-    planned: Plan, study: Study, jobs: int | None, cache: Path | None, progress: Callable[[int], None]
+    planned: Plan, study: Study, backend: Backend, cache: Path | None, progress: Callable[[int], None]
 ) -> Compared:
     from ...metrics import measures as _measures
 
@@ -177,7 +182,11 @@ def _compared(
         for scheme, length in cells
     ]
     measured = measure_all(
-        experiments, lambda _, result: _measure.measure(result), jobs=jobs, cache=cache, progress=progress
+        experiments,
+        lambda _, result: _measure.measure(result),
+        backend=backend,
+        cache=cache,
+        progress=progress,
     )
     points = {(s.id, length): m for (s, length), m in zip(cells, measured, strict=True)}
     digests = {

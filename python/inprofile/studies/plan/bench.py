@@ -1,14 +1,15 @@
 """Runs of a plan: made once, kept in a folder, and taken from there when the same plan goes on.
 
-A run is kept under the digest of its experiment and its seed (`sweeps.ledger` has the folder); of each run
+A run is kept under the digest of its experiment and its seed (`run.ledger` has the folder); of each run
 there are a few figures.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,12 @@ from numpy.typing import NDArray
 
 from ...metrics.contracts import BY_RUN
 from ...own.engine import __version__, engine_digest
+from ...run.ledger import Ledger, check_head
+from ...run.pieces import Piece
+from ...run.pool import Backend, Task
 from ...run.storage import ResultError
 from ..sweep.contracts import RunsOf
 from ..sweep.dataset import parquet, part_files
-from ..sweep.ledger import Ledger, check_head
-from ..sweep.pieces import Piece
-from ..sweep.running import Job, Local
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +44,8 @@ SAYS = {
 #: What is kept of a run; missing where there is no such figure. `worst_flow` is text.
 FIGURES = (*BY_RUN, "delay_mean", "utilisation")
 _TABLE = "runs"
+_TABLES = ("metrics", "flows")
+"""What a run's figures are taken from."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Bench:
     """Where a plan's runs are made."""
 
     def __init__(
-        self, scenario: Scenario, place: Path | None, jobs: int | None, tell: Callable[[int], None]
+        self, scenario: Scenario, place: Path | None, backend: Backend, tell: Callable[[int], None]
     ) -> None:
         """Runs of variants of an experiment; kept in `place`, or nowhere. `tell` is told how many are made.
 
@@ -79,7 +82,7 @@ class Bench:
             "engine": engine_digest(),
             "experiment": scenario.canonical,
         }
-        self._local = Local(jobs, ("metrics", "flows"))
+        self._backend = backend
         self._tell = tell
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
         self._numbers: dict[str, int] = {}
@@ -113,19 +116,36 @@ class Bench:
 
     def run(self, asked: Sequence[tuple[Scenario, Sequence[int]]]) -> list[Runs]:
         """The figures of these experiments with these seeds, in order; what is not known is run."""
-        jobs: list[Job] = []
+        tasks: list[Task] = []
         digests = []
         for scenario, seeds in asked:
             digest = hashlib.sha256(scenario.canonical.encode()).hexdigest()[:32]
             digests.append(digest)
             number = self._number_of(digest)
             missing = tuple(s for s in seeds if (digest, s) not in self._known)
-            if missing and not any(job.setting == number for job in jobs):
-                jobs.append(Job(number, scenario, missing, scenario.expected_packets(seeds=1)))
-        if jobs:
-            by_number = {number: digest for digest, number in self._numbers.items()}
-            self._local.run(jobs, lambda piece: self._keep(piece, by_number), self._beat)
+            if missing and not any(task.setting == number for task in tasks):
+                tasks.append(Task(number, scenario, missing, scenario.expected_packets(seeds=1)))
+        if tasks:
+            self._make(tasks)
         return [self._runs(digest, seeds) for digest, (_, seeds) in zip(digests, asked, strict=True)]
+
+    def _make(self, tasks: Sequence[Task]) -> None:
+        by_number = {number: digest for digest, number in self._numbers.items()}
+        asked = [(task.setting, by_number[task.setting], task.seeds) for task in tasks]
+        parts = [asked, __version__, engine_digest()]
+
+        def done(piece: Piece) -> None:
+            self._keep(piece, by_number)
+
+        self._backend.begin(hashlib.sha256(json.dumps(parts).encode()).hexdigest(), done)
+        missing = [
+            replace(task, seeds=left)
+            for task in tasks
+            if (left := tuple(s for s in task.seeds if (by_number[task.setting], s) not in self._known))
+        ]
+        if missing:
+            self._backend.run(missing, _TABLES, done, self._beat)
+        self._backend.end()
 
     def _number_of(self, digest: str) -> int:
         """A setting's number. Those that are kept may have gaps: runs finish in any order until a kill."""

@@ -16,6 +16,7 @@ from typing import Any
 from ...experiment.scenario import Scenario
 from ...metrics.contracts import figure_over_runs
 from ...metrics.stats import Estimate
+from ...run.pool import Backend, Local
 from .bench import Bench, Runs
 from .question import Question
 from .search import Judged, Tried, best_of, judge, search
@@ -159,17 +160,19 @@ def plan(
     place: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
     count: Callable[[int], None] | None = None,
+    backend: Backend | None = None,
 ) -> Answer:
     """Find settings that meet the goal at the least cost to the others.
 
     Every scheme gets `trials` settings. Runs are kept in the folder `place`, and the same plan goes on from
-    there. `jobs` is the number of threads; it does not change the answer. `progress` is told in words what is
-    done, `count` how many runs have been made.
+    there. `jobs` is the number of threads, `backend` makes the runs elsewhere (`run.clusters`); neither
+    changes the answer. `progress` is told in words what is done, `count` how many runs have been made.
 
     Raises FolderInUse where `place` has something else, KeyboardInterrupt when interrupted.
     """
     tell = progress or (lambda _: None)
-    bench = Bench(question.scenario, None if place is None else Path(place), jobs, count or (lambda _: None))
+    where = backend or Local(jobs)
+    bench = Bench(question.scenario, None if place is None else Path(place), where, count or (lambda _: None))
     if bench.kept_before:
         tell(f"{bench.kept_before:,} runs are there already")
     try:

@@ -18,15 +18,20 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ...experiment.scenario import Scenario, parse, toml
 from ...metrics.quantity import bits_per_second, number, quantity
 from ...metrics.stats import POSITIVE, SHARE, Estimate, estimate
-from ...run.pool import run_many
 from . import round_trips
 from .police import GRO, police_action
 from .round_trips import RoundTrips
+
+if TYPE_CHECKING:
+    from ...metrics.measures import Measures
+    from ...run.pool import Backend
+    from ...run.results import Result
 
 __all__ = [
     "OTHERS",
@@ -46,6 +51,8 @@ PACKET = 1500
 PAYLOAD = 1460
 """Of them data: goodput of 1 is this share of the rate."""
 _FIRST = 3 * PACKET
+_FIGURES = ("throughput", "goodput", "edge_drops", "timeouts")
+"""What is kept of a run."""
 _LONGEST = 4.0
 """The largest burst that is tried, in seconds at the rate; larger ones police nothing that lasts as long."""
 _REFINED = 3
@@ -295,25 +302,34 @@ def answer(
     question: Question,
     jobs: int | None = None,
     progress: Callable[[str], None] | None = None,
-    cache: str | None = None,
+    cache: str | Path | None = None,
+    *,
+    backend: Backend | None = None,
 ) -> Answer:
     """Find the smallest burst of which the lower 95 % bound of TCP's share reaches the goal, there and above.
 
-    `progress` is told in words what is run. Raises ScenarioError for a question that cannot run.
+    `progress` is told in words what is run; `backend` makes the runs elsewhere than on `jobs` threads. The
+    folder `cache` keeps what is finished. Raises ScenarioError for a question that cannot run.
     """
+    from ...run.experiments import Experiment, measure_all
+    from ...run.pool import Local
+
     tell = progress or (lambda _: None)
     packets = scenario(question, _FIRST).expected_packets(seeds=1)
     seeds = max(5, min(question.seeds, int(_BUDGET / max(1.0, packets) / 24)))
     known: dict[int, Point] = {}
+    where = backend or Local(jobs)
 
     def look(bursts: Sequence[int], which: range, asked: Question = question) -> dict[int, Point]:
-        work = [(scenario(asked, burst, seed), [seed]) for burst in bursts for seed in which]
-        results = iter(run_many(work, jobs=jobs, cache=cache))
+        work = [
+            Experiment(scenario(asked, burst, seed), [seed], _FIGURES) for burst in bursts for seed in which
+        ]
+        measured = measure_all(work, _figures, backend=where, cache=None if cache is None else Path(cache))
+        results = iter(measured)
         start, end = _window(asked)
         found = {}
         for burst in bursts:
-            rows = [row for _ in which for row in next(results).metrics.to_pylist()]
-            found[burst] = _point(asked, burst, rows, end - start)
+            found[burst] = _point(asked, burst, [next(results) for _ in which], end - start)
         return found
 
     fresh = range(seeds + 1, 2 * seeds + 1)
@@ -357,12 +373,20 @@ def _enough(question: Question, known: Mapping[int, Point]) -> int | None:
     return found
 
 
-def _point(question: Question, burst: int, rows: Sequence[Mapping[str, Any]], window: float) -> Point:
-    """From the metrics of the runs, which were measured for so many seconds."""
-    by_name: dict[str, list[float]] = {}
-    for row in rows:
-        if row["value"] is not None:
-            by_name.setdefault(row["name"], []).append(row["value"])
+def _figures(_: int, result: Result) -> Measures:
+    """What is kept of a run."""
+    import numpy as np
+
+    from ...metrics.measures import Measures
+
+    rows = result.metrics.to_pylist()
+    values = {n: [r["value"] for r in rows if r["name"] == n and r["value"] is not None] for n in _FIGURES}
+    return Measures(result.seeds, {name: np.array(x) for name, x in values.items()}, {})
+
+
+def _point(question: Question, burst: int, runs: Sequence[Measures], window: float) -> Point:
+    """From the figures of the runs, which were measured for so many seconds."""
+    by_name = {name: [x for run in runs for x in run[name].tolist()] for name in _FIGURES}
     most = question.bits * PAYLOAD / PACKET
     # Packets that passed in the window, counted as full ones.
     passed = [rate * window / 8 / PACKET for rate in by_name["throughput"]]

@@ -20,7 +20,8 @@ from ...papers.completeness import Ran
 from ...papers.experiment import measured_with, scenario_of
 from ...papers.judge import judge
 from ...papers.report import Report
-from ...run.reduction import Experiment, measure_all
+from ...run.experiments import Experiment, measure_all
+from ...run.pool import Backend, Local
 
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
@@ -96,11 +97,14 @@ def reproduce(
     figures: str | None = None,
     atlas: bool = False,
     senders: bool = False,
+    *,
+    backend: Backend | None = None,
 ) -> list[Report]:
     """Reproduce `papers` (default: all), write a page and its figures' data for each.
 
     `quick` uses fewer seeds, and the page says so; `full` adds the crossed readings, further set-ups and the
-    sweeps of assumed parameters. `jobs` is the number of threads. The page is `<out>/<paper>/index.html`;
+    sweeps of assumed parameters. `jobs` is the number of threads; `backend` makes
+    the runs elsewhere (`run.clusters`). The page is `<out>/<paper>/index.html`;
     beside it are `results.json` and `measures.csv`, and `figures` ("svg" or "pdf") adds every figure fit to
     print. `<out>/index.html` has the verdicts of all papers reproduced there. A page shows the atlas in
     the paper's folder; with `atlas` one with as many points is computed, shown, and written beside the page.
@@ -111,12 +115,13 @@ def reproduce(
     plans = [plan(name, quick, full) for name in (papers or _papers.names())]
     total = sum(p.runs for p in plans)
     before = 0
+    where = backend or Local(jobs)
     reports = []
     for planned in plans:
         place = None if cache is None else Path(cache)
-        report = _run(planned, jobs, place, _from(progress, before, total))
-        report.atlas = _atlas(planned.paper, Path(out), jobs, place, progress) if atlas else report.atlas
-        report.today = _today(planned, Path(out), jobs, place, progress) if senders else report.today
+        report = _run(planned, where, place, _from(progress, before, total))
+        report.atlas = _atlas(planned.paper, Path(out), where, place, progress) if atlas else report.atlas
+        report.today = _today(planned, Path(out), where, place, progress) if senders else report.today
         before += planned.runs
         from .report import write, write_overview
 
@@ -127,7 +132,7 @@ def reproduce(
 
 
 def _atlas(
-    paper: Paper, out: Path, jobs: int | None, cache: Path | None, progress: Progress | None
+    paper: Paper, out: Path, backend: Backend, cache: Path | None, progress: Progress | None
 ) -> dict[str, Any]:
     """Recompute the paper's atlas, with as many points as the one in its folder has."""
     from .. import atlas as work
@@ -135,7 +140,7 @@ def _atlas(
 
     before = committed(paper)
     planned = work.plan(paper.name, work.BUDGET if before is None else before["points"])
-    found = work.make(planned, jobs, None if cache is None else cache / "atlas", progress)
+    found = work.make(planned, None, None if cache is None else cache / "atlas", progress, backend=backend)
     folder = out / paper.name
     folder.mkdir(parents=True, exist_ok=True)
     write(found, folder / NAME)
@@ -143,14 +148,14 @@ def _atlas(
 
 
 def _today(
-    planned: Plan, out: Path, jobs: int | None, cache: Path | None, progress: Progress | None
+    planned: Plan, out: Path, backend: Backend, cache: Path | None, progress: Progress | None
 ) -> dict[str, Any]:
     """Run the paper under today's TCP senders, and write what was found beside the page."""
     paper, work = planned.paper, today.plan(planned.paper, planned.quick)
     tell = progress or (lambda finished, runs, what: None)
     found = today.make(
         work,
-        jobs,
+        backend,
         None if cache is None else cache / paper.name,
         lambda done: tell(done, work.runs, f"{paper.name} under today's TCP"),
     )
@@ -167,7 +172,7 @@ def _from(progress: Progress | None, before: int, total: int) -> Progress:
     return lambda done, _, what: progress(before + done, total, what)
 
 
-def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress) -> Report:
+def _run(planned: Plan, backend: Backend, cache: Path | None, progress: Progress) -> Report:
     paper = planned.paper
     cells: dict[Cell, Any] = {}
     digests: dict[Cell, str] = {}
@@ -182,7 +187,7 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
             if extra:
                 derived[job.cell] = extra
             work.append((job, scenario))
-        measured = _batch(paper, work, jobs, cache, finished, planned.runs, progress)
+        measured = _batch(paper, work, backend, cache, finished, planned.runs, progress)
         # In the order of the plan, not of completion: the report is the same however it was run.
         cells.update((job.cell, measured[job.cell]) for job in batch)
         finished += sum(job.seeds for job in batch)
@@ -229,7 +234,7 @@ def _variants(paper: Paper, cells: Mapping[Cell, Any]) -> list[str]:
 def _batch(
     paper: Paper,
     work: Sequence[tuple[Job, Scenario]],
-    jobs: int | None,
+    backend: Backend,
     cache: Path | None,
     finished: int,
     total: int,
@@ -242,7 +247,7 @@ def _batch(
     measured = measure_all(
         [Experiment(scenario, job.seeds, measured_with(paper, job)) for job, scenario in work],
         lambda index, result: measure(result, cells[index], paper),
-        jobs=jobs,
+        backend=backend,
         cache=None if cache is None else cache / paper.name,
         progress=lambda done: progress(finished + done, total, what),
     )

@@ -22,7 +22,7 @@ from ...metrics.stats import estimate
 from ...papers import Cell, Paper, load
 from ...papers.experiment import measured_with, scenario_of
 from ...papers.judge import Comparison, Finding
-from ...run.reduction import Experiment, measure_all
+from ...run.experiments import Experiment, measure_all
 from . import CACHE
 
 __all__ = ["SEEDS", "Sized", "pilot", "sized"]

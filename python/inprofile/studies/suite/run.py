@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...metrics import measures as _measures
 from ...metrics.measures import Measures
-from ...run.reduction import Experiment, measure_all
+from ...run.experiments import Experiment, measure_all
+from ...run.pool import Backend, Local
 from . import measure as _measure
 from . import waits as _waits
 from .outcome import Suite
@@ -42,18 +43,21 @@ def suite(
     out: str | Path = "reports",
     cache: str | Path | None = CACHE,
     progress: Progress | None = None,
+    backend: Backend | None = None,
 ) -> Suite:
     """Run every scenario of a suite for every contestant; write the report to `<out>/<name>`.
 
     `aqms` are contestants by name (default: all; drop-tail is always there), `scenarios` names or sections,
     `tcp` what standard senders have, one of the suite's by name, `files` a folder of experiment files as
-    `write_files` writes them. `jobs` is the number of threads; it changes nothing of the report.
+    `write_files` writes them. `jobs` is the number of threads, `backend` makes the runs elsewhere
+    (`run.clusters`); neither changes anything of the report.
 
     Raises what `plan` raises, FolderInUse where the report would be written over files of something else, and
     KeyboardInterrupt when interrupted; `cache` has what is finished, and an earlier report is whole.
     """
     made = plan(name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=seeds, files=files)
     earlier(Path(out), name)
+    where = backend or Local(jobs)
     tell = progress or (lambda finished, runs, what: None)
     also = [inspect.getsource(_measures), inspect.getsource(_measure)]
     found: dict[Cell, Measures] = {}
@@ -77,7 +81,7 @@ def suite(
         measured = measure_all(
             [Experiment(made.work[cell], made.seeds, ways) for cell in cells],
             reduced,
-            jobs=jobs,
+            backend=where,
             cache=None if cache is None else Path(cache),
             progress=told,
         )

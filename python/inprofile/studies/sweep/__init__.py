@@ -1,8 +1,8 @@
 """Sweeps: an experiment over the values of some of its keys, each setting with some seeds, all of it kept.
 
-`axes` says what is varied, `plan` checks it from end to end, `running` makes the runs (here, or `elsewhere`:
-on a Dask cluster or by SLURM), `ledger` keeps what is finished whatever happens, `dataset` and `result` are
-what is left, `figure` draws it. `kept` does the same for the seeds of a single experiment.
+`axes` says what is varied, `plan` checks it from end to end, `progress` carries it out on a back end of
+`run`, whose ledger keeps what is finished whatever happens; `dataset` and `result` are what is left, `figure`
+draws it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ...experiment.scenario import Scenario, Seeds, load
+from ...run.ledger import Ledger, check_head
+from ...run.pool import Backend, Local
 from .axes import Axis, Design, Range, SweepError
-from .ledger import Ledger, check_head
 from .plan import HEAD, SAYS, Plan, make
+from .progress import State, carry_out
 from .result import DEFAULT_METRICS, Sweep, read_sweep
-from .running import Backend, Local, State, carry_out
 from .stopping import Until, until_of
 
 __all__ = [
@@ -60,7 +61,7 @@ def sweep(
     `list` (the values of all axes one by one), `lhs` or `sobol` (`samples` points of the box). `seeds` is
     how many, or which; the file's number by default. `until`, by metric half a width of its 95 % interval
     (`0.01`, `"50 kbit/s"`, `"2 %"` of the mean), ends a setting before it has had all of the seeds. `jobs`
-    is the number of threads. `backend` makes the runs elsewhere (`inprofile.studies.sweep.elsewhere`). None
+    is the number of threads. `backend` makes the runs elsewhere (`inprofile.run.clusters`). None
     of these two changes a byte of what is written. `progress` is told runs finished and runs in all.
 
     Whatever ends it, Ctrl-C or a kill, what was finished stays in `out`, and the same call goes on from

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...metrics.contracts import BY_RUN
-from .pieces import Piece
+from ...run.pieces import Piece
 
 if TYPE_CHECKING:
     import numpy as np

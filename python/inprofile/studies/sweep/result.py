@@ -16,10 +16,10 @@ from ...metrics.quantity import pm
 from ...metrics.stats import Estimate
 from ...metrics.summary import text_table
 from ...own.sources import Source
+from ...run.ledger import LEDGER
 from ...run.storage import LARGEST_MANIFEST, ResultError
 from .axes import SweepError, column_of
 from .dataset import TABLES, part_files
-from .ledger import LEDGER
 from .plan import HEAD, scenario_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import Any
 from ...experiment.scenario import Scenario, parse
 from ...metrics.quantity import quantity
 from ...metrics.stats import POSITIVE, SHARE, Estimate, estimate
-from ...run.pool import run_many
+from ...run.experiments import run_many
+from ...run.pool import Local
 from ...run.results import Result
 from .profile import COLOURS, PACKET, Curve, Port, Profile
 
@@ -209,7 +210,7 @@ def outcomes(
     """
     found = list(cases(port.profile))
     work = [(scenario(port, traffic, case), range(1, traffic.seeds + 1)) for case in found]
-    results = run_many(work, jobs=jobs, progress=progress)
+    results = run_many(work, Local(jobs), progress)
     return [Outcome(case, _figures(result)) for case, result in zip(found, results, strict=True)]
 
 

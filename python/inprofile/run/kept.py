@@ -10,18 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._input import seeds_in_order
-from ...own.engine import __version__, engine_digest
-from ...run.storage import TABLES, check_place
+from .._input import seeds_in_order
+from ..own.engine import __version__, engine_digest
 from .ledger import Ledger, check_head
-from .pieces import Piece
-from .running import Job, Local
+from .pieces import whole
+from .pool import Local, Task
+from .runnable import Runnable, Seeds
+from .storage import TABLES, check_place
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ...experiment.scenario import Scenario, Seeds
-    from ...run.results import Result
+    from .results import Result
 
 __all__ = ["InterruptedRun", "run_kept"]
 
@@ -47,7 +45,7 @@ class InterruptedRun(KeyboardInterrupt):
 
 
 def run_kept(
-    scenario: Scenario,
+    scenario: Runnable,
     seeds: Seeds | None,
     out: str | Path,
     *,
@@ -62,7 +60,7 @@ def run_kept(
     for. Raises InterruptedRun once any run has finished, FolderInUse where `out`, or what is kept beside it,
     is of something else, and OSError where the disk refuses.
     """
-    from ...run.results import Result
+    from .results import Result
 
     which = seeds_in_order(len(scenario.seeds) if seeds is None else seeds)
     out = check_place(out)
@@ -88,10 +86,9 @@ def run_kept(
     try:
         beat()
         if left := tuple(seed for seed in which if (0, seed) not in ledger.done):
-            Local(jobs, TABLES, trace=trace, under_way=under_way).run(
-                [Job(0, scenario, left, each)], ledger.keep, beat
-            )
-        tables = _tables(ledger.take_all(), which)
+            backend = Local(jobs, under_way)
+            backend.run([Task(0, scenario, left, each)], TABLES, ledger.keep, beat, trace=trace)
+        tables = whole(ledger.take_all(), TABLES, which)
         result = Result(tables, scenario.provenance(which))
         result.write(out)
         ledger.remove()
@@ -105,25 +102,3 @@ def run_kept(
     finally:
         ledger.close()
     return result
-
-
-def _tables(pieces: list[Piece], seeds: tuple[int, ...]) -> dict[str, pa.Table]:
-    """The tables of these seeds, in their order, as one run of all of them leaves them."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    wanted = pa.array(seeds, pa.uint64())
-    made = {}
-    for name in TABLES:
-        # Each table is let go of as soon as it is in the whole.
-        parts = [piece.tables.pop(name).drop_columns(["setting"]) for piece in pieces]
-        table = pa.concat_tables(parts)
-        del parts
-        if any(seed not in seeds for piece in pieces for _, seed in piece.runs):
-            table = table.filter(pc.is_in(table["seed"], wanted))
-        order = table["seed"].to_numpy()
-        if (order[1:] < order[:-1]).any():
-            table = table.take(pa.array(np.argsort(order, kind="stable")))
-        made[name] = table
-    return made

@@ -5,135 +5,26 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ...metrics.contracts import figure_over_runs
 from ...metrics.stats import Estimate
-from ...run.pool import run_each, threads
+from ...run.ledger import Ledger
+from ...run.pieces import Piece
+from ...run.pool import Backend, Task
 from .contracts import with_contracts
 from .dataset import TABLES, Columns, parquet
-from .ledger import Ledger
-from .pieces import Gathered, Piece
 from .plan import Plan
 from .stopping import looks
 
 if TYPE_CHECKING:
-    from ... import _internal
-    from ...experiment.scenario import Scenario
+    pass
 
-__all__ = ["Backend", "Job", "Local", "State", "carry_out", "chunked"]
+__all__ = ["State", "carry_out"]
 
-#: Data packets of runs that one thread makes in one go: some hundredths of a second.
-_CHUNK_PACKETS = 20_000
-#: Finished runs are handed over after so many, or so many seconds.
-_TOGETHER, _BEAT = 256, 0.1
 #: Settings whose figures are kept for whoever looks on.
 _RECENT = 64
-
-
-@dataclass(frozen=True)
-class Job:
-    """Runs of one setting."""
-
-    setting: int
-    scenario: Scenario
-    seeds: tuple[int, ...]
-    packets: float
-    """How many data packets one of the runs is expected to send."""
-
-
-class Backend(Protocol):
-    """Where runs are made."""
-
-    together: int
-    """How many runs it is given at a time, about."""
-
-    def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
-        """Get ready for the sweep of this digest; `done` takes what an interrupted one has left elsewhere."""
-
-    def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
-        """Make all of the runs; `done` takes them as they finish, `beat` is called a few times a second.
-
-        What either raises ends it, and so does KeyboardInterrupt.
-        """
-
-    def end(self) -> None:
-        """Clear away what is left: the dataset has all of it."""
-
-    def close(self) -> None:
-        """Let go of other machines, however it ended."""
-
-
-class Local:
-    """This process, on some threads."""
-
-    together = 1024
-
-    def __init__(
-        self,
-        jobs: int | None = None,
-        tables: Sequence[str] = TABLES,
-        *,
-        trace: bool = False,
-        under_way: Callable[[float], None] | None = None,
-    ) -> None:
-        """On `jobs` threads, one a core by default; of the results these tables are taken over.
-
-        `under_way` is told what the runs are worth that have not finished, by the time that is simulated.
-        """
-        self._threads = threads(jobs)
-        self._under_way = under_way
-        self._tables, self._trace = tuple(tables), trace
-
-    def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
-        """Nothing has to be made ready here."""
-
-    def end(self) -> None:
-        """Nothing is left here."""
-
-    def close(self) -> None:
-        """Nothing is held here."""
-
-    def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
-        """See `Backend`."""
-        runs = sum(len(job.seeds) for job in jobs)
-        chunks = chunked(jobs, _CHUNK_PACKETS, -(-runs // (4 * self._threads)))
-
-        gathered = Gathered(self._tables)
-
-        def hand_over() -> None:
-            if gathered:
-                done(gathered.piece())
-
-        def take(index: int, raw: _internal.Results) -> None:
-            gathered.add(chunks[index].setting, chunks[index].seeds, raw)
-            if len(gathered) >= _TOGETHER:
-                hand_over()
-
-        def tell(finished: int, runs: int) -> None:
-            if time.monotonic() - beaten[0] >= _BEAT or finished == runs:
-                beaten[0] = time.monotonic()
-                hand_over()
-                beat()
-
-        beaten = [time.monotonic()]
-        try:
-            work = [(job.scenario, job.seeds) for job in chunks]
-            run_each(work, self._threads, take, tell, trace=self._trace, under_way=self._under_way)
-        finally:
-            hand_over()
-
-
-def chunked(jobs: Sequence[Job], packets: float, most: int) -> list[Job]:
-    """The same runs in jobs of about so many data packets, and at most so many runs, each."""
-    made = []
-    for job in jobs:
-        size = max(1, min(int(packets / max(1.0, job.packets)), most))
-        made += [replace(job, seeds=job.seeds[i : i + size]) for i in range(0, len(job.seeds), size)]
-    return made
 
 
 class State:
@@ -246,8 +137,8 @@ def carry_out(
         for group in _groups(plan, ledger, backend.together):
             settings = [setting for _, part in group for setting in part]
             while wanted := [(n, seeds) for n in settings if (seeds := state.needed(n))]:
-                jobs = [Job(n, plan.scenario(n), seeds, plan.packets_by[n]) for n, seeds in wanted]
-                backend.run(jobs, done, beat)
+                tasks = [Task(n, plan.scenario(n), seeds, plan.packets_by[n]) for n, seeds in wanted]
+                backend.run(tasks, TABLES, done, beat)
             for number, part in group:
                 runs = [(n, state.seeds_of(n)) for n in part]
                 tables = ledger.rows(part)

@@ -19,18 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...experiment.scenario import Scenario
-from ...own.engine import __version__, engine_digest
-from ...own.registry import files, load_classes
-from ...run.pool import run_each
-from ...run.storage import write_whole
-from .axes import SweepError
-from .dataset import TABLES
+from ..own.engine import __version__, engine_digest
+from ..own.registry import files, load_classes
 from .pieces import Gathered, Piece, pack, unpack
-from .running import Job, chunked
+from .pool import BackendError, Task, chunked, run_each
+from .runnable import Runnable
+from .storage import write_whole
 
 if TYPE_CHECKING:
-    from ... import _internal
+    from .. import _internal
 
 __all__ = ["Batch", "Dask", "Slurm", "VersionSkew", "run_batch"]
 
@@ -41,7 +38,7 @@ _ARRAY = 1000
 _TRIES = 3
 
 
-class VersionSkew(SweepError):
+class VersionSkew(BackendError):
     """A worker that has another version of Inprofile: its runs might differ."""
 
 
@@ -49,23 +46,29 @@ class VersionSkew(SweepError):
 class Batch:
     """Runs for a worker, in words that any process understands."""
 
-    text: str
-    jobs: tuple[tuple[int, tuple[tuple[str, str], ...], tuple[int, ...]], ...]
-    """Of each setting: number, overrides, seeds."""
+    texts: tuple[str, ...]
+    """Of experiments, as their files have them."""
+    tasks: tuple[tuple[int, int, tuple[tuple[str, str], ...], tuple[int, ...]], ...]
+    """Of each setting: number, which text, overrides, seeds."""
     version: str
     engine: str
     own: tuple[tuple[str, str], ...] = ()
-    """Files of mechanisms written in Python that the experiment names: name and text."""
+    """Files of mechanisms written in Python that the experiments name: name and text."""
+    tables: tuple[str, ...] = ()
+    """What is wanted of every run."""
+    trace: bool = False
+    read: type[Any] | None = None
+    """What makes an experiment of text, a name for it and overrides."""
 
     @property
     def runs(self) -> int:
         """How many runs it has."""
-        return sum(len(seeds) for _, _, seeds in self.jobs)
+        return sum(len(seeds) for *_, seeds in self.tasks)
 
     @property
     def name(self) -> str:
         """A name that follows from all of it."""
-        parts = [self.text, self.jobs, self.version, self.engine, self.own]
+        parts = [self.texts, self.tasks, self.version, self.engine, self.own, self.tables, self.trace]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
@@ -77,15 +80,18 @@ def identity() -> tuple[str, str, str]:
 def run_batch(batch: Batch) -> bytes:
     """Make a batch's runs on one thread; its piece as bytes. Raises VersionSkew."""
     _same(batch.version, batch.engine, identity())
-    gathered = Gathered(TABLES)
+    gathered = Gathered(batch.tables)
     _load(batch.own)
-    work = [(Scenario(batch.text, "experiment", pairs), seeds) for _, pairs, seeds in batch.jobs]
+    assert batch.read is not None  # noqa: S101
+    work: list[tuple[Runnable, Sequence[int]]] = [
+        (batch.read(batch.texts[which], "experiment", pairs), seeds) for _, which, pairs, seeds in batch.tasks
+    ]
 
     def take(index: int, raw: _internal.Results) -> None:
-        setting, _, seeds = batch.jobs[index]
+        setting, _, _, seeds = batch.tasks[index]
         gathered.add(setting, seeds, raw)
 
-    run_each(work, 1, take)
+    run_each(work, 1, take, trace=batch.trace)
     return pack(gathered.piece())
 
 
@@ -109,29 +115,33 @@ def _same(version: str, engine: str, there: tuple[str, str, str]) -> None:
         )
 
 
-def batches(jobs: Sequence[Job], packets: float, most: int) -> Iterator[Batch]:
+def batches(
+    tasks: Sequence[Task], tables: Sequence[str], packets: float, most: int, *, trace: bool = False
+) -> Iterator[Batch]:
     """The same runs in batches of about so many data packets, and at most so many runs, each."""
-    some: list[Job] = []
+    some: list[Task] = []
     weight, size = 0.0, 0
-    for job in chunked(jobs, packets, most):
-        each = job.packets * len(job.seeds)
-        if some and (weight + each > packets or size + len(job.seeds) > most):
-            yield _batch(some)
+    for task in chunked(tasks, packets, most):
+        each = task.packets * len(task.seeds)
+        if some and (weight + each > packets or size + len(task.seeds) > most):
+            yield _batch(some, tables, trace=trace)
             some, weight, size = [], 0.0, 0
-        some.append(job)
-        weight, size = weight + each, size + len(job.seeds)
+        some.append(task)
+        weight, size = weight + each, size + len(task.seeds)
     if some:
-        yield _batch(some)
+        yield _batch(some, tables, trace=trace)
 
 
-def _batch(jobs: Sequence[Job]) -> Batch:
-    made = tuple((job.setting, job.scenario._overrides, job.seeds) for job in jobs)
-    names = sorted({name for job in jobs for name in job.scenario.own})
+def _batch(tasks: Sequence[Task], tables: Sequence[str], *, trace: bool = False) -> Batch:
+    texts = {text: which for which, text in enumerate(dict.fromkeys(t.scenario._text for t in tasks))}
+    made = tuple((t.setting, texts[t.scenario._text], t.scenario._overrides, t.seeds) for t in tasks)
+    names = sorted({name for task in tasks for name in task.scenario.own})
     try:
         brought = tuple(files(names))
     except ValueError as error:
-        raise SweepError(str(error)) from None
-    return Batch(jobs[0].scenario._text, made, __version__, engine_digest(), brought)
+        raise BackendError(str(error)) from None
+    read = type(tasks[0].scenario)
+    return Batch(tuple(texts), made, __version__, engine_digest(), brought, tuple(tables), trace, read)
 
 
 class Dask:
@@ -142,19 +152,19 @@ class Dask:
     def __init__(self, address: str) -> None:
         """Connect.
 
-        Raises SweepError without `distributed`, a scheduler there, or a worker, and VersionSkew.
+        Raises BackendError without `distributed`, a scheduler there, or a worker, and VersionSkew.
         """
         try:
             import distributed
         except ImportError:
-            raise SweepError(
+            raise BackendError(
                 "--cluster needs the package distributed: pip install 'distributed>=2026.1'"
                 " into Inprofile's environment, here and on the workers"
             ) from None
         try:
             self._client: Any = distributed.Client(address, timeout=10, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            raise SweepError(
+            raise BackendError(
                 f"there is no Dask scheduler at {address}: {error}. Give its address, such as tcp://host:8786"
             ) from None
         try:
@@ -168,25 +178,33 @@ class Dask:
         try:
             there = self._client.run(identity)
         except ModuleNotFoundError as error:
-            raise SweepError(f"a worker cannot import {error.name}: install Inprofile there") from None
+            raise BackendError(f"a worker cannot import {error.name}: install Inprofile there") from None
         if not there:
-            raise SweepError("the cluster has no workers: start some (dask worker ADDRESS)")
+            raise BackendError("the cluster has no workers: start some (dask worker ADDRESS)")
         for found in there.values():
             _same(__version__, engine_digest(), tuple(found))
 
-    def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
+    def begin(self, work: str, done: Callable[[Piece], None]) -> None:
         """Nothing has to be made ready: workers send what they make."""
 
     def end(self) -> None:
         """Nothing is left on the cluster."""
 
-    def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
-        """See `running.Backend`. A batch whose worker dies goes to another one."""
+    def run(
+        self,
+        tasks: Sequence[Task],
+        tables: Sequence[str],
+        done: Callable[[Piece], None],
+        beat: Callable[[], None],
+        *,
+        trace: bool = False,
+    ) -> None:
+        """See `pool.Backend`. A batch whose worker dies goes to another one."""
         import distributed
 
         threads = max(1, sum(self._client.nthreads().values()))
-        runs = sum(len(job.seeds) for job in jobs)
-        waiting = batches(jobs, _DASK_PACKETS, max(1, -(-runs // (4 * threads))))
+        runs = sum(len(task.seeds) for task in tasks)
+        waiting = batches(tasks, tables, _DASK_PACKETS, max(1, -(-runs // (4 * threads))), trace=trace)
         sent: dict[Any, Batch] = {}
 
         def send() -> None:
@@ -238,7 +256,7 @@ def run_into(batch: Batch, inbox: str) -> str:
 
 
 class Slurm:
-    """SLURM's array jobs, by submitit; the sweep's folder has to be one that the nodes share.
+    """SLURM's array jobs, by submitit; the folder beside `out`, where they leave their runs, all nodes share.
 
     What the jobs have made is taken up by the same command also where it was killed while they ran.
     """
@@ -248,13 +266,13 @@ class Slurm:
     def __init__(self, out: str | Path, **settings: Any) -> None:
         """With `settings` as submitit's AutoExecutor takes them: `slurm_partition`, `timeout_min`, ….
 
-        `cluster="local"` runs the jobs as processes of this machine. Raises SweepError without submitit or
+        `cluster="local"` runs the jobs as processes of this machine. Raises BackendError without submitit or
         SLURM.
         """
         try:
             import submitit
         except ImportError:
-            raise SweepError(
+            raise BackendError(
                 "--slurm needs the package submitit: pip install 'submitit>=1.5'"
                 " into Inprofile's environment, here and on the nodes"
             ) from None
@@ -270,19 +288,28 @@ class Slurm:
             array = {} if kind != "slurm" else {"slurm_array_parallelism": _ARRAY}
             self._executor.update_parameters(**{**known, **array, **settings})
         except (RuntimeError, NameError, TypeError, ValueError, KeyError) as error:
-            raise SweepError(f"submitit refuses: {error}") from None
+            raise BackendError(f"submitit refuses: {error}") from None
 
-    def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
-        """Take up what jobs of the same sweep made after its command had been killed."""
-        self._inbox = self._place / sweep[:16]
-        self._inbox.mkdir(exist_ok=True)
+    def begin(self, work: str, done: Callable[[Piece], None]) -> None:
+        """Take up what jobs of the same work made after its command had been killed."""
+        self._inbox = self._place / work[:16]
+        self._inbox.mkdir(parents=True, exist_ok=True)
         for place in sorted(self._inbox.glob("*.arrow")):
             done(unpack(place.read_bytes(), str(place)))
 
-    def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
-        """See `running.Backend`. A batch whose job fails is sent again."""
-        packets = sum(job.packets * len(job.seeds) for job in jobs)
-        work = list(batches(jobs, max(_SLURM_PACKETS, packets / _ARRAY), sum(len(j.seeds) for j in jobs)))
+    def run(
+        self,
+        tasks: Sequence[Task],
+        tables: Sequence[str],
+        done: Callable[[Piece], None],
+        beat: Callable[[], None],
+        *,
+        trace: bool = False,
+    ) -> None:
+        """See `pool.Backend`. A batch whose job fails is sent again."""
+        packets = sum(task.packets * len(task.seeds) for task in tasks)
+        runs = sum(len(task.seeds) for task in tasks)
+        work = list(batches(tasks, tables, max(_SLURM_PACKETS, packets / _ARRAY), runs, trace=trace))
         tries = 0
         while work:
             tries += 1

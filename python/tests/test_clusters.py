@@ -21,10 +21,11 @@ import pytest
 from typer.testing import CliRunner
 
 import inprofile
-from inprofile import SweepError, __version__, sweep
+from inprofile import __version__, sweep
 from inprofile.cli import app
-from inprofile.studies.sweep import elsewhere
-from inprofile.studies.sweep.elsewhere import VersionSkew
+from inprofile.run import clusters
+from inprofile.run.clusters import VersionSkew
+from inprofile.run.pool import BackendError
 from test_sweeps import BASE, RATES, checksums
 
 SEEDS = 8
@@ -77,7 +78,7 @@ def test_a_cluster_with_a_worker_killed_makes_the_same_bytes(
     with cluster(tmp_path, 2) as (address, workers):
         with distributed.Client(address, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=60)
-        backend = elsewhere.Dask(address)
+        backend = clusters.Dask(address)
         killed: list[int] = []
 
         def progress(finished: int, runs: int) -> None:
@@ -91,24 +92,24 @@ def test_a_cluster_with_a_worker_killed_makes_the_same_bytes(
             backend.close()
         assert killed[0] < 3 * SEEDS
         assert checksums(tmp_path / "r") == local
-        monkeypatch.setattr(elsewhere, "__version__", "99.0")
+        monkeypatch.setattr(clusters, "__version__", "99.0")
         with pytest.raises(VersionSkew, match="this is 99"):
-            elsewhere.Dask(address)
+            clusters.Dask(address)
 
 
 def test_a_worker_of_another_version_refuses_a_batch() -> None:
-    batch = elsewhere.Batch("", (), "99.0", elsewhere.engine_digest())
+    batch = clusters.Batch((), (), "99.0", clusters.engine_digest())
     with pytest.raises(VersionSkew, match=r"and this is 99\.0: install the same"):
-        elsewhere.run_batch(batch)
-    other = elsewhere.Batch("", (), __version__, "another")
+        clusters.run_batch(batch)
+    other = clusters.Batch((), (), __version__, "another")
     with pytest.raises(VersionSkew, match="another build of Inprofile"):
-        elsewhere.run_batch(other)
+        clusters.run_batch(other)
 
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    with pytest.raises(SweepError, match="no Dask scheduler at 127"):
-        elsewhere.Dask("127.0.0.1")
+    with pytest.raises(BackendError, match="no Dask scheduler at 127"):
+        clusters.Dask("127.0.0.1")
 
 
 def test_array_jobs_with_one_killed_make_the_same_bytes(
@@ -116,8 +117,8 @@ def test_array_jobs_with_one_killed_make_the_same_bytes(
 ) -> None:
     pytest.importorskip("submitit")
     # Three jobs.
-    monkeypatch.setattr(elsewhere, "_SLURM_PACKETS", BASE.expected_packets(SEEDS))
-    backend = elsewhere.Slurm(tmp_path / "r", cluster="local")
+    monkeypatch.setattr(clusters, "_SLURM_PACKETS", BASE.expected_packets(SEEDS))
+    backend = clusters.Slurm(tmp_path / "r", cluster="local")
     killed: list[int] = []
     sent: list[Any] = []
     submit = backend._executor.map_array
@@ -154,23 +155,23 @@ def test_what_jobs_made_after_the_command_was_killed_is_taken_up(
     local: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("submitit")
-    batches: list[elsewhere.Batch] = []
+    batches: list[clusters.Batch] = []
 
     class Killed(BaseException):
         pass
 
-    def never(function: Any, some: list[elsewhere.Batch], inbox: list[str]) -> list[Any]:
+    def never(function: Any, some: list[clusters.Batch], inbox: list[str]) -> list[Any]:
         batches.extend(some)
         for batch, place in zip(some, inbox, strict=True):
-            elsewhere.run_into(batch, place)
+            clusters.run_into(batch, place)
         raise Killed
 
-    backend = elsewhere.Slurm(tmp_path / "r", cluster="local")
+    backend = clusters.Slurm(tmp_path / "r", cluster="local")
     monkeypatch.setattr(backend._executor, "map_array", never)
     with pytest.raises(Killed):
         sweep(BASE, RATES, tmp_path / "r", seeds=SEEDS, backend=backend)
     assert sum(batch.runs for batch in batches) == 3 * SEEDS
-    again = elsewhere.Slurm(tmp_path / "r", cluster="local")
+    again = clusters.Slurm(tmp_path / "r", cluster="local")
     monkeypatch.setattr(again._executor, "map_array", lambda *_: pytest.fail("a job was sent"))
     sweep(BASE, RATES, tmp_path / "r", seeds=SEEDS, backend=again)
     assert checksums(tmp_path / "r") == local
@@ -199,5 +200,5 @@ def test_without_its_package_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, module, None)
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
     (needed,) = project["optional-dependencies"][made.lower()]
-    with pytest.raises(SweepError, match=re.escape(f"pip install '{needed}' into Inprofile's environment")):
-        getattr(elsewhere, made)(tmp_path / "r")
+    with pytest.raises(BackendError, match=re.escape(f"pip install '{needed}' into Inprofile's environment")):
+        getattr(clusters, made)(tmp_path / "r")

@@ -7,18 +7,18 @@ Arrow stream of its own; the schema's metadata says of which runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...run.storage import ResultError
+from .storage import ResultError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ... import _internal
+    from .. import _internal
 
-__all__ = ["Gathered", "Piece", "Run", "joined", "pack", "unpack"]
+__all__ = ["Gathered", "Piece", "Run", "joined", "pack", "unpack", "whole"]
 
 Run = tuple[int, int]
 """Setting and seed."""
@@ -47,6 +47,28 @@ class Piece:
             tables[name] = table.filter(pa.array(np.array([run in keep for run in of], dtype=bool)))
         return Piece(left, tables)
 
+    def by_setting(self, wanted: Callable[[int, int], bool]) -> Iterator[tuple[int, Piece]]:
+        """The runs that are wanted, each setting's as a piece of its own."""
+        import pyarrow.compute as pc
+
+        runs: dict[int, list[Run]] = {}
+        known = set()
+        for setting, seed in self.runs:
+            runs.setdefault(setting, [])
+            if wanted(setting, seed):
+                runs[setting].append((setting, seed))
+            else:
+                known.add((setting, seed))
+        rest = self.without(known)
+        for setting, some in runs.items():
+            if not some:
+                continue
+            if len(runs) == 1:
+                yield setting, rest
+            else:
+                of = {n: t.filter(pc.equal(t["setting"], setting)) for n, t in rest.tables.items()}
+                yield setting, Piece(tuple(some), of)
+
 
 class Gathered:
     """What the simulator left of some runs, one after the other, until a piece is made of it."""
@@ -71,7 +93,7 @@ class Gathered:
         """All of it; nothing is left here."""
         import pyarrow as pa
 
-        from ... import _internal
+        from .. import _internal
 
         tables = _internal.tables_together(self._left, self._names)
         made = Piece(tuple(self._runs), dict(zip(self._names, map(pa.table, tables), strict=True)))
@@ -88,6 +110,32 @@ def joined(pieces: Sequence[Piece]) -> Piece:
     runs = tuple(run for piece in pieces for run in piece.runs)
     names = pieces[0].tables
     return Piece(runs, {n: pa.concat_tables([p.tables[n] for p in pieces]).combine_chunks() for n in names})
+
+
+def whole(pieces: Sequence[Piece], names: Sequence[str], seeds: Sequence[int]) -> dict[str, pa.Table]:
+    """The tables of one experiment's runs with these seeds, as running all of them at once leaves them.
+
+    What the pieces held is let go of.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(seeds, pa.uint64())
+    beyond = {seed for piece in pieces for _, seed in piece.runs} - set(seeds)
+    made = {}
+    for name in names:
+        # Each table is let go of as soon as it is in the whole.
+        parts = [piece.tables.pop(name).drop_columns(["setting"]) for piece in pieces]
+        table = pa.concat_tables(parts)
+        del parts
+        if beyond:
+            table = table.filter(pc.is_in(table["seed"], wanted))
+        order = table["seed"].to_numpy()
+        if (order[1:] < order[:-1]).any():
+            table = table.take(pa.array(np.argsort(order, kind="stable")))
+        made[name] = table
+    return made
 
 
 def pack(piece: Piece) -> bytes:

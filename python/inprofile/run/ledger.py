@@ -21,10 +21,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._input import read_file
-from ...metrics.units import with_units
-from ...run.storage import LARGEST_MANIFEST, FolderInUse, ResultError, check_folder, write_whole
+from .._input import read_file
+from ..metrics.units import with_units
 from .pieces import Piece, Run, joined, pack, unpack
+from .storage import LARGEST_MANIFEST, FolderInUse, ResultError, check_folder, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
