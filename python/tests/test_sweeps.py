@@ -169,9 +169,9 @@ def test_what_the_ledger_has_is_not_run_again(
     ran: list[tuple[int, int]] = []
     real = pool.run_each
 
-    def run_each(work: Sequence[tuple[object, Sequence[int]]], *rest: object, trace: bool) -> None:
+    def run_each(work: Sequence[tuple[object, Sequence[int]]], *rest: object, **more: object) -> None:
         ran.extend((len(work), seed) for _, seeds in work for seed in seeds)
-        real(work, *rest, trace=trace)  # type: ignore[arg-type]
+        real(work, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pool, "run_each", run_each)
     sweep(BASE, RATES, place, seeds=8)

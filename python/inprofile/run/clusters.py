@@ -195,9 +195,10 @@ class Dask:
         tasks: Sequence[Task],
         tables: Sequence[str],
         done: Callable[[Piece], None],
-        beat: Callable[[], None],
+        beat: Callable[[int], None],
         *,
         trace: bool = False,
+        whole: bool = False,
     ) -> None:
         """See `pool.Backend`. A batch whose worker dies goes to another one."""
         import distributed
@@ -206,6 +207,7 @@ class Dask:
         runs = sum(len(task.seeds) for task in tasks)
         waiting = batches(tasks, tables, _DASK_PACKETS, max(1, -(-runs // (4 * threads))), trace=trace)
         sent: dict[Any, Batch] = {}
+        made = 0
 
         def send() -> None:
             for batch in waiting:
@@ -224,8 +226,9 @@ class Dask:
                         batch = sent.pop(future)
                         done(unpack(future.result(), f"what a worker made of batch {batch.name}"))
                         future.release()
+                        made += batch.runs
                     send()
-                    beat()
+                    beat(made)
         except (distributed.KilledWorker, distributed.CancelledError) as error:
             raise OSError(f"the cluster gave up: {error}") from error
         finally:
@@ -302,9 +305,10 @@ class Slurm:
         tasks: Sequence[Task],
         tables: Sequence[str],
         done: Callable[[Piece], None],
-        beat: Callable[[], None],
+        beat: Callable[[int], None],
         *,
         trace: bool = False,
+        whole: bool = False,
     ) -> None:
         """See `pool.Backend`. A batch whose job fails is sent again."""
         packets = sum(task.packets * len(task.seeds) for task in tasks)
@@ -318,7 +322,9 @@ class Slurm:
                 for i in range(0, len(work), _ARRAY):
                     some = work[i : i + _ARRAY]
                     sent += self._executor.map_array(run_into, some, [str(self._inbox)] * len(some))
-                failed = _collect(list(zip(sent, work, strict=True)), self._inbox, done, beat)
+                before = runs - sum(batch.runs for batch in work)
+                pairs = list(zip(sent, work, strict=True))
+                failed = _collect(pairs, self._inbox, done, lambda made, n=before: beat(n + made))  # type: ignore[misc]
             except BaseException:
                 for job in sent:
                     job.cancel()
@@ -336,16 +342,18 @@ class Slurm:
 
 
 def _collect(
-    sent: list[tuple[Any, Batch]], inbox: Path, done: Callable[[Piece], None], beat: Callable[[], None]
+    sent: list[tuple[Any, Batch]], inbox: Path, done: Callable[[Piece], None], beat: Callable[[int], None]
 ) -> list[tuple[Batch, str]]:
     """Take what the jobs put into the inbox; the batches that failed, each with the reason."""
     failed = []
+    made = 0
     while sent:
         left = []
         for job, batch in sent:
             place = inbox / f"{batch.name}.arrow"
             if place.exists():
                 done(unpack(place.read_bytes(), str(place)))
+                made += batch.runs
             elif not job.done():
                 left.append((job, batch))
             elif place.exists():
@@ -354,7 +362,7 @@ def _collect(
             else:
                 failed.append((batch, _reason(job)))
         sent = left
-        beat()
+        beat(made)
         if sent:
             time.sleep(0.1)
     return failed

@@ -92,17 +92,21 @@ def run_all(
                 for index in one.places:
                     done(index, result)
 
-    def beat() -> None:
-        tell(sum((len(one.seeds) - len(one.missing)) * len(one.places) for one in each), total)
-
     backend = backend or Local()
     digest = hashlib.sha256(json.dumps([*coming, trace, __version__, engine_digest()]).encode()).hexdigest()
-    beat()
+    tell(0, total)
     backend.begin(digest, take)
     tasks = list(_tasks(each))
+    left = sum(len(task.seeds) for task in tasks)
     if tasks:
-        backend.run(tasks, TABLES, take, beat, trace=trace)
-    beat()
+        # Runs that are asked for more than once are made once, and count as finished with it.
+        share = total / sum(len(one.seeds) for one in each)
+
+        def beat(made: int) -> None:
+            tell(total - round((left - made) * share), total)
+
+        backend.run(tasks, TABLES, take, beat, trace=trace, whole=True)
+    tell(total, total)
     backend.end()
 
 

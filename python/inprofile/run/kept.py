@@ -78,7 +78,7 @@ def run_kept(
     each = scenario.expected_packets(seeds=1)
     wanted = {(0, seed) for seed in which}
 
-    def beat() -> None:
+    def beat(_: int = 0) -> None:
         ledger.beat()
         if progress is not None:
             progress(len(wanted & ledger.done), len(which))

@@ -54,14 +54,16 @@ class Backend(Protocol):
         tasks: Sequence[Task],
         tables: Sequence[str],
         done: Callable[[Piece], None],
-        beat: Callable[[], None],
+        beat: Callable[[int], None],
         *,
         trace: bool = False,
+        whole: bool = False,
     ) -> None:
         """Make all of the runs, and have these tables of them.
 
-        `done` takes the runs as they finish, `beat` is called a few times a second. What either raises ends
-        it, and so does KeyboardInterrupt.
+        `done` takes the runs as they finish; with `whole` an experiment's may come together, which is cheaper
+        where nothing is done with some of them. `beat` is told a few times a second
+        how many are made. What either raises ends it, and so does KeyboardInterrupt.
         """
 
     def end(self) -> None:
@@ -98,13 +100,14 @@ class Local:
         tasks: Sequence[Task],
         tables: Sequence[str],
         done: Callable[[Piece], None],
-        beat: Callable[[], None],
+        beat: Callable[[int], None],
         *,
         trace: bool = False,
+        whole: bool = False,
     ) -> None:
         """See `Backend`."""
         runs = sum(len(task.seeds) for task in tasks)
-        chunks = chunked(tasks, _CHUNK_PACKETS, -(-runs // (4 * self._threads)))
+        chunks = list(tasks) if whole else chunked(tasks, _CHUNK_PACKETS, -(-runs // (4 * self._threads)))
         gathered = Gathered(tables)
 
         def hand_over() -> None:
@@ -113,14 +116,14 @@ class Local:
 
         def take(index: int, raw: _internal.Results) -> None:
             gathered.add(chunks[index].setting, chunks[index].seeds, raw)
-            if len(gathered) >= _TOGETHER:
+            if whole or len(gathered) >= _TOGETHER:
                 hand_over()
 
         def tell(finished: int, runs: int) -> None:
             if time.monotonic() - beaten[0] >= _BEAT or finished == runs:
                 beaten[0] = time.monotonic()
                 hand_over()
-                beat()
+                beat(finished)
 
         beaten = [time.monotonic()]
         try:

@@ -163,7 +163,7 @@ class Bench:
         if self._ledger is not None:
             self._ledger.keep(Piece(piece.runs, {_TABLE: pa.Table.from_pylist(rows, schema=_schema())}))
 
-    def _beat(self) -> None:
+    def _beat(self, _: int) -> None:
         if self._ledger is not None:
             self._ledger.beat()
         self._tell(self.made)
