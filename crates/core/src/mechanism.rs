@@ -16,15 +16,17 @@ pub type FlowGauge<'a> = &'a mut dyn FnMut(FlowId, &'static str, f64);
 
 /// The hooks of every marker and discipline.
 pub trait Mechanism: Send {
-    /// Whether it ticks, or takes signals or observations. A discipline that doesn't sees only arrivals, in
-    /// order, so a simulator may compute a packet's verdict as soon as it knows when the packet will arrive.
+    /// Whether it ticks, asks for an oracle, or decides by signals or observations. A discipline that doesn't sees only arrivals, in
+    /// order, so a simulator may compute a packet's verdict as soon as it knows when the packet will arrive. The trials
+    /// (`inprofile-trials`) find one that ticks without saying so.
     fn keeps_time(&self) -> bool {
-        true
+        false
     }
 
-    /// Whether it looks at what passes in the reverse direction. One that doesn't says so, and needs no simulated event for it.
+    /// Whether it looks at what passes in the reverse direction: only then is it shown that. The trials find one that does without
+    /// saying so.
     fn sees_reverse(&self) -> bool {
-        true
+        false
     }
 
     /// Whether its ticks send signals: an experiment that connects it to nobody is warned about.

@@ -41,10 +41,6 @@ impl Build for Params {
 }
 
 impl Mechanism for Stale {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("most", self.most.secs());
     }

@@ -36,12 +36,12 @@ struct Sender {
 }
 
 impl Mechanism for Sender {
-    fn sends(&self) -> bool {
+    fn keeps_time(&self) -> bool {
         true
     }
 
-    fn sees_reverse(&self) -> bool {
-        false
+    fn sends(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
@@ -71,6 +71,10 @@ impl Marker for Sender {
 struct Listener;
 
 impl Mechanism for Listener {
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
     fn sees_reverse(&self) -> bool {
         true
     }

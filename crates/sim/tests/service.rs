@@ -21,15 +21,7 @@ use proptest::prelude::*;
 /// Drop-tail that says it has to be served packet by packet, though it drops nothing at departure.
 struct Served;
 
-impl Mechanism for Served {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-}
+impl Mechanism for Served {}
 
 impl Aqm for Served {
     fn serves(&self) -> bool {

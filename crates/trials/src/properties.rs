@@ -2,17 +2,20 @@
 
 use std::sync::atomic::AtomicBool;
 
+use inprofile_core::mechanism::Mechanism;
+use inprofile_core::packet::{Direction, FlowId, Kind, Packet};
 use inprofile_core::params::{Make, Values};
 use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
 use inprofile_core::rng::Rng;
-use inprofile_core::units::Duration;
+use inprofile_core::signal::Outbox;
+use inprofile_core::units::{Duration, Time};
 use inprofile_sim::engine;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Outcome;
 
 use crate::find;
 use crate::parity::{Before, Pair};
-use crate::settings::{Setting, context, drawn, settings};
+use crate::settings::{Setting, built, context, drawn, settings};
 
 /// So many settings are drawn; those that `check` refuses count too.
 const DRAWN: u64 = 40;
@@ -25,6 +28,7 @@ pub fn marker(entry: &Entry<AnyMarker>) {
     let ours = Registry::default();
     let pair = |setting| Pair { marker: entry, before: Before::One(find(&ours.aqms, "rio")), setting };
     for setting in settings(entry) {
+        sees_what_it_says(entry.name, &mut *built(entry, setting).expect("it fits"));
         holds(&format!("{}, {setting:?}", entry.name), &|trace| pair(setting).network(2, trace));
     }
     any(entry, &|values, build, trace| {
@@ -43,6 +47,14 @@ pub fn discipline(entry: &Entry<AnyAqm>) {
     let pair =
         |setting, entry| Pair { marker: find(&ours.markers, "ard"), before: Before::One(entry), setting };
     for setting in settings(entry) {
+        let mut aqm = built(entry, setting).expect("it fits");
+        let ticks = aqm.tick(Time(0), &mut Outbox::default()).is_some() || aqm.oracle().is_some();
+        assert!(
+            !ticks || aqm.keeps_time(),
+            "{}: it ticks or asks an oracle, and does not say so: fn keeps_time",
+            entry.name
+        );
+        sees_what_it_says(entry.name, &mut *aqm);
         holds(&format!("{}, {setting:?}", entry.name), &|trace| pair(setting, entry).network(2, trace));
     }
     let drop_tail = find(&ours.aqms, "drop_tail");
@@ -54,6 +66,28 @@ pub fn discipline(entry: &Entry<AnyAqm>) {
         };
         network
     });
+}
+
+/// One that learns from acknowledgements says so; it would not be shown any otherwise.
+fn sees_what_it_says(name: &str, mechanism: &mut dyn Mechanism) {
+    let shown = |m: &dyn Mechanism| {
+        let mut all = Vec::new();
+        m.gauges(Time(0), &mut |name, x| all.push(format!("{name} {x}")));
+        m.flow_gauges(Time(0), &mut |flow, name, x| all.push(format!("{flow:?} {name} {x}")));
+        m.stats(&mut |name, n| all.push(format!("{name} {n}")));
+        all
+    };
+    let before = shown(mechanism);
+    for flow in 0..3 {
+        let ack =
+            Packet { flow: FlowId(flow), ack: 1000 * flow, kind: Kind::Ack, size: 40, ..Packet::default() };
+        mechanism.observe(Time(0), &ack, Direction::Reverse);
+    }
+    let saw = shown(mechanism) != before;
+    assert!(
+        !saw || mechanism.sees_reverse(),
+        "{name}: it looks at acknowledgements, and does not say so: fn sees_reverse"
+    );
 }
 
 /// Any setting that is accepted.

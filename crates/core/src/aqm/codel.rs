@@ -333,14 +333,6 @@ pub struct Stats {
 }
 
 impl Mechanism for Codel {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("dropping", f64::from(u8::from(self.vars.dropping)));
         show("count", f64::from(self.vars.count));

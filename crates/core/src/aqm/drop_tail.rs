@@ -44,15 +44,7 @@ impl Build for Params {
     }
 }
 
-impl Mechanism for DropTail {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-}
+impl Mechanism for DropTail {}
 
 impl Aqm for DropTail {
     #[inline]

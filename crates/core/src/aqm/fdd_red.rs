@@ -280,6 +280,10 @@ impl<R: Reading> FddRed<R> {
 }
 
 impl<R: Reading> Mechanism for FddRed<R> {
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
     fn sees_reverse(&self) -> bool {
         true
     }

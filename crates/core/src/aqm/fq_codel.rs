@@ -169,14 +169,6 @@ impl FqCodel {
 }
 
 impl Mechanism for FqCodel {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         self.scheduler.show(show);
     }

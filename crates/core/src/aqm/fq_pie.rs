@@ -83,8 +83,8 @@ pub struct FqPie {
 }
 
 impl Mechanism for FqPie {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     /// RFC 8033 §4.2, of every queue.

@@ -156,8 +156,8 @@ pub struct Pi<R = Hollot01> {
 }
 
 impl<R: Reading> Mechanism for Pi<R> {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {

@@ -318,8 +318,8 @@ impl DequeueRate {
 }
 
 impl Mechanism for Pie {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {

@@ -173,8 +173,8 @@ pub struct Rem {
 }
 
 impl Mechanism for Rem {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {

@@ -298,14 +298,6 @@ impl Sfb {
 }
 
 impl Mechanism for Sfb {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         let all = || self.now_used.levels.iter().flatten();
         show("p_min", self.p_min);

@@ -307,14 +307,6 @@ impl Sfq {
 }
 
 impl Mechanism for Sfq {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("longest", f64::from(self.slots.longest));
     }

@@ -341,10 +341,6 @@ impl Ard {
 }
 
 impl Mechanism for Ard {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     /// Renews the TPR from what came since the last time.
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
         let elapsed = self.vars.since.map(|since| now.since(since));

@@ -68,10 +68,6 @@ impl Build for Params {
 }
 
 impl Mechanism for BlindDrop {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         show("dropped", self.stats.dropped);
         show("passed", self.stats.passed);

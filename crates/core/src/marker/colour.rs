@@ -54,11 +54,7 @@ impl Build for Params {
     }
 }
 
-impl Mechanism for Constant {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-}
+impl Mechanism for Constant {}
 
 impl Marker for Constant {
     #[inline]

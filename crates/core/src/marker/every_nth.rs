@@ -78,6 +78,10 @@ impl Build for Params {
 }
 
 impl Mechanism for EveryNth {
+    fn sees_reverse(&self) -> bool {
+        true
+    }
+
     fn observe(&mut self, _: Time, packet: &Packet, direction: Direction) {
         if direction == Direction::Reverse
             && packet.kind == Kind::Ack

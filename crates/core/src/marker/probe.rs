@@ -241,10 +241,6 @@ impl Build for Params {
 }
 
 impl Mechanism for Probe {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     /// [`FORGET`] drops the state of the flow that had the number before.
     fn signal(&mut self, _: Time, signal: &Signal) {
         if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {

@@ -143,10 +143,6 @@ impl TokenBucket {
 }
 
 impl Mechanism for TokenBucket {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn signal(&mut self, now: Time, signal: &Signal) {
         if signal.topic == TOKENS {
             let v = &mut self.vars;

@@ -148,10 +148,6 @@ impl Params {
 }
 
 impl<C: Chance> Mechanism for Tsw2cm<C> {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("rate", self.rate.bits_per_second());
     }

@@ -245,6 +245,10 @@ impl Twam {
 }
 
 impl Mechanism for Twam {
+    fn sees_reverse(&self) -> bool {
+        true
+    }
+
     fn sends(&self) -> bool {
         true
     }

@@ -75,9 +75,6 @@ pub fn hash(from: u32) -> u32 {
 }
 
 impl Mechanism for Drr {
-    fn keeps_time(&self) -> bool {
-        false
-    }
     fn sees_reverse(&self) -> bool {
         false
     }

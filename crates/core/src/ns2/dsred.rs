@@ -214,14 +214,6 @@ impl DsRed {
 }
 
 impl Mechanism for DsRed {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         let [green, yellow, red] = self.vars.level;
         show("avg_green", green.avg);

@@ -80,9 +80,6 @@ impl Fq {
 }
 
 impl Mechanism for Fq {
-    fn keeps_time(&self) -> bool {
-        false
-    }
     fn sees_reverse(&self) -> bool {
         false
     }

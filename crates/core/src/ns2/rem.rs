@@ -88,8 +88,8 @@ impl Rem {
 }
 
 impl Mechanism for Rem {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {

@@ -70,9 +70,6 @@ pub fn hash(from: u32, to: u32) -> u32 {
 }
 
 impl Mechanism for Sfq {
-    fn keeps_time(&self) -> bool {
-        false
-    }
     fn sees_reverse(&self) -> bool {
         false
     }

@@ -110,8 +110,8 @@ impl<B: Base> Dual<B> {
 }
 
 impl<B: Base> Mechanism for Dual<B> {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {

@@ -57,8 +57,8 @@ impl Pi2 {
 }
 
 impl Mechanism for Pi2 {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {

@@ -165,8 +165,8 @@ impl Build for Params {
 }
 
 impl Mechanism for Ared {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {

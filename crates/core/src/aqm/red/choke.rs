@@ -74,14 +74,6 @@ impl Build for Params {
 }
 
 impl Mechanism for Choke {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("avg", self.law.vars.avg[0]);
         show("p_b", self.law.p_b(0));

@@ -147,8 +147,8 @@ impl Dwred {
 }
 
 impl Mechanism for Dwred {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn signal(&mut self, now: Time, signal: &Signal) {

@@ -153,14 +153,6 @@ impl<R: Reading> Red<R> {
 }
 
 impl<R: Reading> Mechanism for Red<R> {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("avg", self.avg());
         show("p_b", self.law.p_b(0));

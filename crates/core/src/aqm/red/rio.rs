@@ -192,14 +192,6 @@ impl<R: Reading> Rio<R> {
 }
 
 impl<R: Reading> Mechanism for Rio<R> {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("avg", self.law.vars.avg[OUT]);
         show("avg_in", self.law.vars.avg[IN]);

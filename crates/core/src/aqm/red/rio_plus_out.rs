@@ -220,14 +220,6 @@ impl<R: Reading> RioPlusOut<R> {
 }
 
 impl<R: Reading> Mechanism for RioPlusOut<R> {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn signal(&mut self, now: Time, signal: &Signal) {
         self.rio.signal(now, signal);
     }

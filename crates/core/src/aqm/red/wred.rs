@@ -213,14 +213,6 @@ impl Params {
 }
 
 impl Mechanism for Wred {
-    fn keeps_time(&self) -> bool {
-        false
-    }
-
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         const NAMES: [(&str, &str); 3] =
             [("avg_green", "p_b_green"), ("avg_yellow", "p_b_yellow"), ("avg_red", "p_b_red")];

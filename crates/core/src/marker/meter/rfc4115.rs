@@ -123,10 +123,6 @@ impl Build for Params {
 }
 
 impl Mechanism for Rfc4115 {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn signal(&mut self, now: Time, signal: &Signal) {
         self.vars.fill(self.cir, self.eir, now);
         match signal.topic {

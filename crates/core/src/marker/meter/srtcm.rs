@@ -96,10 +96,6 @@ impl Build for Params {
 }
 
 impl Mechanism for SrTcm {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn signal(&mut self, now: Time, signal: &Signal) {
         self.vars.fill(self.cir, now);
         match signal.topic {

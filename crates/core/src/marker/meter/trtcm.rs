@@ -114,10 +114,6 @@ impl Build for Params {
 }
 
 impl Mechanism for TrTcm {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-
     fn signal(&mut self, now: Time, signal: &Signal) {
         self.vars.fill(self.cir, self.pir, now);
         match signal.topic {

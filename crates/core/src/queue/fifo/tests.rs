@@ -14,11 +14,7 @@ struct Told {
     admit: VecDeque<Admission>,
     send: VecDeque<Departure>,
 }
-impl Mechanism for Told {
-    fn sees_reverse(&self) -> bool {
-        false
-    }
-}
+impl Mechanism for Told {}
 
 impl Aqm for Told {
     fn serves(&self) -> bool {

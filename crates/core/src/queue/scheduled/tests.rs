@@ -158,8 +158,8 @@ fn a_class_is_idle_by_itself() {
 #[derive(Default)]
 struct Thinning(bool);
 impl Mechanism for Thinning {
-    fn sees_reverse(&self) -> bool {
-        false
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
