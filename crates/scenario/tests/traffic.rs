@@ -232,7 +232,7 @@ fn free_flows_beside_marked_ones_and_fairness_among_bulk() {
 #[test]
 fn three_hops_and_two_domains() {
     let mut text =
-        "title = \"hops\"\nduration = \"20 s\"\nmeasure = { from = \"5 s\", at = \"hop1\" }\n".to_owned();
+        "title = \"hops\"\nduration = \"20 s\"\nmeasure = { from = \"5 s\", at = \"hop1\" }\n[tcp]\ncongestion = \"sack\"\n".to_owned();
     for (i, (from, to)) in [("R0", "R1"), ("R1", "R2"), ("R2", "R3")].into_iter().enumerate() {
         text += &format!(
             "[[links]]\nname = \"hop{i}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"2 Mbit/s\"\ndelay = \"5 ms\"\nqueue = {{ aqm = \"red\", limit = \"60 packets\", min_th = \"10 packets\", max_th = \"30 packets\", max_p = 0.1 }}\n"
