@@ -1,4 +1,4 @@
-//! What is to happen at a link that is [served on demand](crate::on_demand), and when.
+//! What is to happen at a link that is [served on demand](crate::path::on_demand), and when.
 
 use std::collections::VecDeque;
 

@@ -29,7 +29,6 @@ pub mod mechanisms;
 pub mod monitor;
 pub mod network;
 pub mod ns2;
-mod on_demand;
 pub mod outcome;
 pub mod packet;
 pub mod path;

@@ -10,7 +10,7 @@ pub const MOST_HOPS: u32 = 1 << 27;
 pub(crate) enum Service {
     /// Packets pass it, or, with stepped service, join its queue, as soon as they enter the link before it: no event.
     CutThrough,
-    /// When somebody looks; with the link over which all packets come, if it is one: see [`crate::on_demand`].
+    /// When somebody looks; with the link over which all packets come, if it is one: see [`crate::path::on_demand`].
     OnDemand(Option<u32>),
     /// By events: each packet's arrival, and each departure if service is stepped.
     ByEvents,

@@ -1,4 +1,4 @@
-//! Stepped service: every departure is an event, or happens when somebody looks ([`on_demand`](crate::on_demand)).
+//! Stepped service: every departure is an event, or happens when somebody looks ([`on_demand`](crate::path::on_demand)).
 
 use std::cmp::Ordering;
 
