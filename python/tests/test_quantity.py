@@ -1,13 +1,17 @@
 """Numbers as a person reads them."""
 
 import math
+import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inprofile.metrics.quantity import number, pm, quantity, scale
+from inprofile.metrics.contracts import _percent
+from inprofile.metrics.quantity import bracketed, number, pm, quantity, scale
 from inprofile.metrics.stats import Estimate, Interval
+from inprofile.papers.judge_text import _range
 
 
 @pytest.mark.parametrize(
@@ -46,6 +50,37 @@ def test_means_have_the_decimals_their_interval_deserves(
 
 def test_a_single_value_has_no_plus_minus() -> None:
     assert pm(Estimate(0.25, None, 1), "s") == "250 ms"
+
+
+#: A mean and its interval as every text that brackets an interval writes them.
+_BRACKETED: list[Callable[[float, Interval], str]] = [
+    lambda mean, ci95: pm(Estimate(mean, ci95, 9), "bit/s"),
+    lambda mean, ci95: _percent(Estimate(mean, ci95, 9)),
+    lambda mean, ci95: _range(ci95, "s", mean),
+    lambda mean, ci95: bracketed(mean, ci95, 1, "%", 0.01),
+    lambda mean, ci95: bracketed(mean, ci95, 3),
+]
+
+
+@given(
+    st.sampled_from(_BRACKETED),
+    st.one_of(st.floats(0.99, 1), st.floats(-1e9, 1e9), st.just(0.0)),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(1e-6, 1e3),
+)
+def test_a_mean_is_printed_inside_its_interval(
+    text_of: Callable[[float, Interval], str], mean: float, down: float, up: float, size: float
+) -> None:
+    text = text_of(mean, Interval(mean - down * size, mean + up * size)).replace("−", "-")
+    found = re.match(r"(\S+) \[(\S+), (\S+)\]", text)
+    if found is None:
+        assert "±" in text or "[" not in text
+        return
+    printed = found.groups()
+    middle, low, high = map(float, printed)
+    assert low <= middle <= high, text
+    assert len({len(x.partition(".")[2]) for x in printed}) == 1, text
 
 
 @given(st.floats(1e-4, 1e12))

@@ -30,13 +30,23 @@ export function quantity(x: number | null | undefined, unit: string, digits = 4)
   return `${number(x / factor, digits)}${name ? ` ${name}` : ""}`;
 }
 
+/** A mean and its bounds with as many decimals each: what lies between two is printed so, too. Of a mean that is far smaller than a bound, fewer count. */
+function together(values: readonly number[], digits = 4): string[] {
+  const most = Math.max(...values.map(Math.abs));
+  const exponent = Math.floor(Math.log10(Math.max(Math.abs(values[0]!), most / 10) || 1));
+  const texts = values.map((x) => x.toFixed(Math.min(20, Math.max(0, digits - 1 - exponent))).replace(/^-(?=[0.]*$)/, ""));
+  // Zeros at the end of all of them say nothing.
+  const spare = Math.min(...texts.map((text) => (text.includes(".") ? text.length - text.replace(/\.?0+$/, "").length : 0)));
+  return texts.map((text) => text.slice(0, text.length - spare).replace("-", "−"));
+}
+
 /** A mean with its interval. */
 export function estimated(mean: number, ci95: readonly (number | null)[] | undefined, unit: string): string {
-  const [factor, name] = scale(unit, mean);
   const [lo, hi] = ci95 ?? [null, null];
-  const tail = name ? ` ${name}` : "";
-  if (lo === null || lo === undefined || hi === null || hi === undefined) return `${number(mean / factor)}${tail}`;
-  return `${number(mean / factor)} [${number(lo / factor, 3)}, ${number(hi / factor, 3)}]${tail}`;
+  if (lo === null || lo === undefined || hi === null || hi === undefined || !Number.isFinite(mean)) return quantity(mean, unit);
+  const [factor, name] = scale(unit, mean || Math.max(Math.abs(lo), Math.abs(hi)));
+  const [middle, low, high] = together([mean / factor, lo / factor, hi / factor]);
+  return `${middle} [${low}, ${high}]${name ? ` ${name}` : ""}`;
 }
 
 /** A file's name from words. */

@@ -125,9 +125,7 @@ function figures(root: HTMLElement, head: Run): void {
 }
 
 function percent(e: Estimate): string {
-  const f = (x: number): string => quantity(100 * x, "", 3);
-  const [lo, hi] = e.ci95;
-  return lo === null || hi === null ? `${f(e.mean)} %` : `${f(e.mean)} [${f(lo)}, ${f(hi)}] %`;
+  return estimated(100 * e.mean, e.ci95.map((x) => x && 100 * x), "%");
 }
 
 async function series(place: Place, head: Run): Promise<void> {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { binned, fitting, sampled, steps } from "../src/bins";
 import { decimated, firstFrom } from "../src/decimate";
+import { estimated } from "../src/format";
 import type { Panel } from "../src/panels";
 
 /** Numbers that are the same each time (xorshift). */
@@ -126,4 +127,32 @@ test("a bin is a round number of samples, and narrower in a shorter stretch of t
   assert.equal(fitting(like, 0.1, 1200), 0.01);
   // Coarse samples stay as they are.
   assert.equal(fitting({ ...like, every: 1 }, 60, 1200), 1);
+});
+
+test("a mean is printed inside its interval, with the bounds' decimals", () => {
+  const random = drawn(11);
+  const next = (): number => random.next().value as number;
+  for (let round = 0; round < 20000; round++) {
+    const size = 10 ** (14 * next() - 4);
+    const mean = next() < 0.05 ? 0 : (next() < 0.1 ? -1 : 1) * size * (next() < 0.3 ? 1 - 1e-4 * next() : next());
+    const arm = (): number => (next() < 0.1 ? 0 : size * 10 ** (-6 * next()) * next());
+    const [lo, hi] = [mean - arm(), mean + arm()];
+    const text = estimated(mean, [lo, hi], ["bit/s", "s", "B", "1", "%", "packets"][round % 6]!);
+    const printed = /^(.+) \[(.+), ([^\]]+)\]/.exec(text.replaceAll("−", "-"))!.slice(1);
+    const [m, l, h] = printed.map(Number) as [number, number, number];
+    assert.ok(l <= m && m <= h, `${text} of ${mean} [${lo}, ${hi}]`);
+    assert.equal(new Set(printed.map((x) => x.split(".")[1]?.length)).size, 1, text);
+  }
+});
+
+test("intervals as they are written", () => {
+  assert.equal(estimated(2.998e6, [2.997e6, 2.9994e6], "bit/s"), "2.998 [2.997, 2.999] Mbit/s");
+  assert.equal(estimated(0.9997, [0.999, 1], "1"), "0.9997 [0.9990, 1.0000]");
+  assert.equal(estimated(100, [29.24, 100], "%"), "100.0 [29.2, 100.0] %");
+  assert.equal(estimated(0, [0, 0.632], "1"), "0.000 [0.000, 0.632]");
+  assert.equal(estimated(1.234e-5, [0, 0.63212345], "1"), "0.00001 [0.00000, 0.63212]");
+  assert.equal(estimated(0, [0, 0], "packets"), "0 [0, 0] packets");
+  assert.equal(estimated(1608.3, [1544.6, 1672], "packets"), "1608 [1545, 1672] packets");
+  assert.equal(estimated(-0.0101, [-0.02, 0.00001], "s"), "−10.10 [−20.00, 0.01] ms");
+  assert.equal(estimated(5e-3, [null, null], "s"), "5 ms");
 });

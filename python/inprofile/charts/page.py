@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from ..metrics.quantity import quantity
+from ..metrics.quantity import bracketed, quantity
 from .stills import Stills
 
 __all__ = ["Charts", "asset", "environment", "figure", "page_parts"]
@@ -35,6 +35,7 @@ def environment(*folders: Path, charts: Charts | None = None) -> jinja2.Environm
         undefined=jinja2.StrictUndefined,
     )
     made.filters["figures"] = figure
+    made.filters["bracketed"] = bracketed
     made.globals["still"] = Stills(charts or {})
     return made
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from .quantity import pm, quantity
+from .quantity import bracketed, pm, quantity
 from .stats import POSITIVE, SHARE, Estimate, Interval, estimate
 from .summary import bounds_of, html_table, text_table
 
@@ -404,10 +404,8 @@ def figure_over_runs(name: str, values: Iterable[float]) -> Estimate:
 
 def _percent(e: Estimate) -> str:
     """A share with its interval, in whole per cent."""
-    if e.ci95 is None or e.ci95.lo == e.ci95.hi:
-        return f"{100 * e.mean:.0f} %"
-    lo, hi = e.ci95
-    return f"{100 * e.mean:.0f} [{100 * lo:.0f}, {100 * hi:.0f}] %"
+    known = e.ci95 is not None and e.ci95.lo < e.ci95.hi
+    return bracketed(e.mean, e.ci95 if known else None, 0, "%", 0.01)
 
 
 def _json(e: Estimate, unit: str) -> dict[str, Any]:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .stats import Estimate
 
-__all__ = ["bits_per_second", "in_seconds", "mean_pm", "number", "pm", "quantity", "scale"]
+__all__ = [
+    "bits_per_second",
+    "bracketed",
+    "in_seconds",
+    "mean_pm",
+    "number",
+    "pm",
+    "quantity",
+    "scale",
+    "together",
+]
 
 _STEPS: dict[str, Sequence[tuple[float, str]]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -81,6 +91,28 @@ def quantity(value: float, unit: str = "", digits: int = 4) -> str:
     return f"{number(value / factor, digits)} {name}".rstrip()
 
 
+def together(*values: float, decimals: int) -> list[str]:
+    """Values that belong together, with as many decimals each: what lies between two is printed so, too.
+
+    >>> together(0.9997, 0.9990, 1.0, decimals=4), together(-0.001, 0.26, decimals=1)
+    (['0.9997', '0.9990', '1.0000'], ['0.0', '0.3'])
+    """
+    # Adding 0.0 makes a rounded −0 a plain 0.
+    return [f"{round(x, decimals) + 0.0:.{decimals}f}" for x in values]
+
+
+def bracketed(
+    mean: float, ci95: Sequence[float] | None, decimals: int, unit: str = "", factor: float = 1.0
+) -> str:
+    """A mean with both ends of its interval, in units of `factor`: `98.5 [47.1, 100.0] %`.
+
+    >>> bracketed(0.985, (0.4712, 1.0), 1, "%", 0.01), bracketed(2.9982, None, 3)
+    ('98.5 [47.1, 100.0] %', '2.998')
+    """
+    middle, *ends = together(*(x / factor for x in (mean, *(ci95 or ()))), decimals=decimals)
+    return f"{middle} [{', '.join(ends)}] {unit}".rstrip() if ends else f"{middle} {unit}".rstrip()
+
+
 #: From this ratio of its two arms on an interval is written with both ends.
 _LOPSIDED = 1.1
 
@@ -107,8 +139,7 @@ def pm(estimate: Estimate, unit: str = "") -> str:
     lo, hi = estimate.ci95
     arms = sorted((estimate.mean - lo, hi - estimate.mean))
     if arms[1] > _LOPSIDED * arms[0]:
-        low, high = (f"{x / factor:.{decimals}f}" for x in (lo, hi))
-        return f"{m:.{decimals}f} [{low}, {high}] {name}".rstrip()
+        return bracketed(estimate.mean, estimate.ci95, decimals, name, factor)
     return f"{m:.{decimals}f} ± {h:.{decimals}f} {name}".rstrip()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..metrics.quantity import quantity, scale
+from ..metrics.quantity import quantity, scale, together
 from ..metrics.stats import Interval
 from .claim import JudgedComparison, JudgedNumber, Outcome
 
@@ -29,8 +29,7 @@ def aligned(*values: float) -> list[str]:
     """
     size = max(map(abs, values))
     decimals = min(6, max(0, 3 - math.floor(math.log10(size)))) if size > 0 else 0
-    # Adding 0.0 makes a rounded −0 a plain 0.
-    return [f"{round(x, decimals) + 0.0:.{decimals}f}".replace("-", "−") for x in values]
+    return [text.replace("-", "−") for text in together(*values, decimals=decimals)]
 
 
 def _range(interval: Interval, unit: str, centre: float | None = None) -> str:

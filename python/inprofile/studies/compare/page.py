@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...charts.curves import frontier
 from ...charts.page import Charts, environment, page_parts
 from ...charts.shapes import colour_of
-from ...metrics.quantity import number
+from ...metrics.quantity import bracketed, number
 from ...run.storage import replace_files
 from ..reproduce.report import write_overview
 from .advice import advice
@@ -88,15 +88,11 @@ def shown(measure: Measure, values: Sequence[float], interval: bool = True) -> s
     from ...metrics.stats import SHARE, estimate
 
     e = estimate(values, SHARE)
-    scale, digits = (100, 1) if measure.percent else (1, 4)
-    text = f"{scale * e.mean:.{digits}f}"
-    unit = " %" if measure.percent else ""
-    if not interval or e.ci95 is None:
-        return text + unit
-    if min(values) == max(values):
-        return f"{text}{unit} in all {len(values)} seeds"
-    lo, hi = (f"{scale * x:.{digits}f}" for x in e.ci95)
-    return f"{text} [{lo}, {hi}]{unit}"
+    decimals, unit, factor = (1, "%", 0.01) if measure.percent else (4, "", 1.0)
+    same = min(values) == max(values)
+    ci95 = e.ci95 if interval and not same else None
+    text = bracketed(e.mean, ci95, decimals, unit, factor)
+    return f"{text} in all {len(values)} seeds" if interval and e.ci95 is not None and same else text
 
 
 def _names(comparison: Comparison, schemes: Sequence[str]) -> str:

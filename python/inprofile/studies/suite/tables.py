@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...metrics.quantity import number, scale
+from ...metrics.quantity import number, scale, together
 from ...metrics.stats import ci95
 from ...metrics.summary import text_table
 from .coexistence import balance, overview
@@ -53,9 +53,10 @@ def _interval(entry: Entry, name: str) -> tuple[str, str]:
     if max(hi - mean, mean - lo) < 0.001 * abs(mean):
         return text, "± under 0.1 %"
     digits = max(0, min(8, 1 - math.floor(math.log10(max(hi - mean, mean - lo)))))
+    middle, low, high = together(mean, lo, hi, decimals=digits)
     if hi - mean > 1.2 * (mean - lo) or mean - lo > 1.2 * (hi - mean):
-        return f"{mean:.{digits}f} {word}".rstrip(), f"{lo:.{digits}f} to {hi:.{digits}f}"
-    return f"{mean:.{digits}f} {word}".rstrip(), f"± {hi - mean:.{digits}f}"
+        return f"{middle} {word}".rstrip(), f"{low} to {high}"
+    return f"{middle} {word}".rstrip(), f"± {hi - mean:.{digits}f}"
 
 
 def cell(entry: Entry | None, name: str) -> dict[str, str]:
