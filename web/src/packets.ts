@@ -174,6 +174,7 @@ export async function packets(place: Place, head: Provenance & { id: string; set
     try {
       const { head: way } = await get<Way>("packet", { ...source, packet });
       if (signal.aborted) return;
+      split.classList.add("chosen");
       drawWay(detail, way, seed);
       detail.scrollIntoView({ block: "nearest" });
       tell(`Packet ${packet}: ${way.steps.map((step) => step.what).join(" ")}`);
@@ -181,7 +182,8 @@ export async function packets(place: Place, head: Provenance & { id: string; set
       detail.replaceChildren(h("p", { class: "problem", role: "alert" }, (error as Error).message));
     }
   };
-  put(root, bar, h("div", { class: "split" }, list, detail));
+  const split = h("div", { class: "split" }, list, detail);
+  put(root, bar, split);
   detail.append(h("p", { class: "muted" }, "Choose a packet to see why it got its colour, and why it was admitted, marked or dropped."));
   await draw();
   const first = current().query["packet"];

@@ -119,7 +119,7 @@ function figures(root: HTMLElement, head: Run): void {
     h("h2", {}, "Groups of flows"),
     new Table(groups, head.groups, { caption: "What a flow of each group got" }).root,
     h("h2", {}, "Metrics"),
-    h("p", { class: "muted" }, `Measured from ${measure.from} to ${measure.to}.`),
+    h("p", { class: "muted" }, `Measured from ${measure.from} to ${measure.to}. Throughput and goodput count data in order: what waits for a retransmission counts when that arrives, so that a window may have more than the link has sent in it.`),
     metrics.root,
   );
 }

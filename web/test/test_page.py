@@ -17,7 +17,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import inprofile
+import papers_synthetic
 from conftest import SHOTS, Tab, served
+from inprofile.report import write, write_overview
 from inprofile.view import Folder, Watch, export, router
 
 STREET = Path(__file__).with_name("street.py")
@@ -213,6 +215,35 @@ def test_why_a_packet_was_dropped(tab: Tab) -> None:
     expect(page.locator(".way .dropped")).to_contain_text("What would have saved it")
     expect(page.locator(".way .dropped")).to_contain_text("random number")
     assert "packet=" in page.url
+
+
+def test_the_packets_have_the_width_until_one_is_chosen(tab: Tab) -> None:
+    page = tab.open("/run?id=rio&tab=packets")
+    cut = "() => { const e = document.querySelector('.split .scroll'); return e.scrollWidth - e.clientWidth; }"
+    table, main = page.locator(".split .scroll"), page.locator("main")
+    page.wait_for_selector(".split tbody tr")
+    assert page.evaluate(cut) == 0
+    assert table.bounding_box()["width"] > 0.9 * main.bounding_box()["width"]  # type: ignore[index]
+    page.locator("button.link").first.click()
+    expect(page.locator(".way h2")).to_be_visible()
+    assert page.evaluate(cut) == 0
+    assert table.bounding_box()["width"] < 0.7 * main.bounding_box()["width"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_index_of_the_reports_fits(browser: Browser, tmp_path: Path, width: int) -> None:
+    write(papers_synthetic.report(), tmp_path / "ard")
+    write_overview(tmp_path)
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    for name in ("index.html", "ard/index.html"):
+        page.goto((tmp_path / name).as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") == width, name
+    page.goto((tmp_path / "index.html").as_uri())
+    over = "() => [...document.querySelectorAll('.scroll')].map((e) => e.scrollWidth - e.clientWidth)"
+    if width == 1280:
+        assert max(page.evaluate(over)) == 0
+    context.close()
 
 
 def test_pictures_are_saved_under_their_names(tab: Tab, tmp_path: Path) -> None:
