@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["figures", "index", "lines", "provenance", "run", "series"]
 
-SUMMARY = ("metrics", "flows")
+SUMMARY = ("metrics", "flows", "markers")
 FLOW_COLUMNS = ("contract", "throughput", "goodput", "sent_in", "sent_out", "dropped", "timeouts")
 
 
