@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 import inprofile
 import papers_synthetic
 from conftest import SHOTS, Tab, served
-from inprofile.report import write, write_overview
+from inprofile.studies.reproduce.report import write, write_overview
 from inprofile.view import Folder, Watch, export, router
 
 STREET = Path(__file__).with_name("street.py")
@@ -219,7 +219,9 @@ def test_why_a_packet_was_dropped(tab: Tab) -> None:
 
 def test_the_packets_have_the_width_until_one_is_chosen(tab: Tab) -> None:
     page = tab.open("/run?id=rio&tab=packets")
-    cut = "() => { const e = document.querySelector('.split .scroll'); return e.scrollWidth - e.clientWidth; }"
+    cut = (
+        "() => { const e = document.querySelector('.split .scroll'); return e.scrollWidth - e.clientWidth; }"
+    )
     table, main = page.locator(".split .scroll"), page.locator("main")
     page.wait_for_selector(".split tbody tr")
     assert page.evaluate(cut) == 0
