@@ -101,15 +101,16 @@ function figures(root: HTMLElement, head: Run): void {
     if (free) put(root, h("p", {}, `Best effort: ${free.flows} flows get ${estimated(free.throughput.mean, free.throughput.ci95, "bit/s")}, ${percent(free.share)} of all.`));
   }
   const names = Object.keys(head.groups[0] ?? {}).filter((name) => name !== "group" && name !== "flows");
+  const inPackets = (name: string): boolean => (head.groups[0]![name] as Estimate).unit === "packets";
   const groups: Column<Run["groups"][number]>[] = [
     { head: "Group (a flow)", value: (g) => g.group },
     { head: "Flows", value: (g) => g.flows, numeric: true },
     ...names.map((name) => ({
-      head: name === "timeouts" ? "RTOs" : name.replaceAll("_", " ").replace(/ in$/, " IN").replace(/ out$/, " OUT"),
+      head: `${name === "timeouts" ? "RTOs" : name.replaceAll("_", " ").replace(/ in$/, " IN").replace(/ out$/, " OUT")}${inPackets(name) ? " (packets)" : ""}`,
       value: (g: Run["groups"][number]) => (g[name] as Estimate).mean,
       show: (g: Run["groups"][number]) => {
         const e = g[name] as Estimate;
-        return estimated(e.mean, e.ci95, e.unit);
+        return estimated(e.mean, e.ci95, inPackets(name) ? "1" : e.unit);
       },
       numeric: true,
     })),
