@@ -18,6 +18,8 @@ mod acl;
 pub mod changes;
 #[cfg(target_os = "linux")]
 pub mod client;
+#[cfg(target_os = "linux")]
+pub mod closed;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod control;

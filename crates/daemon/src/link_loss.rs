@@ -51,12 +51,6 @@ impl LinkLoss {
         Ok(this)
     }
 
-    /// Whether ports may have to be switched while it runs, or at its end.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.on
-    }
-
     /// Whether a port is off by our doing, and not because of its own link.
     #[must_use]
     pub fn is_off(&self, port: usize) -> bool {

@@ -173,12 +173,6 @@ impl Offloads {
         self.changed.iter().map(|f| (f.interface.as_str(), f.name.as_str()))
     }
 
-    /// Whether offloads may have to be switched while it runs, or at its end.
-    #[must_use]
-    pub fn may_switch(&self) -> bool {
-        self.fix || !self.changed.is_empty()
-    }
-
     /// Looks at an interface that has come: its offloads are off then, or switched off; which.
     ///
     /// # Errors

@@ -1,5 +1,8 @@
 //! Warnings about the ports of this machine: given by `check` if the interfaces exist, and by `run` at startup.
 
+use std::fmt;
+
+use inprofile_live::io::link::is_link_local;
 use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
 
@@ -12,18 +15,71 @@ pub struct Warning {
     pub text: String,
 }
 
-/// Ports with addresses: the kernel answers packets sent to them, and may route others past the router.
+/// What the machine has at an interface, and loses there while the router runs: the port is [closed](crate::closed) to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closing {
+    /// Which port.
+    pub interface: String,
+    /// Addresses that every interface has by itself.
+    pub link_local: Vec<String>,
+    /// What somebody has put there: addresses, interfaces above with theirs, default routes.
+    pub rest: Vec<String>,
+}
+
+impl Closing {
+    /// Of an interface; `None` if there is none, or the system doesn't tell.
+    #[must_use]
+    pub fn of(interface: &str) -> Option<Closing> {
+        let (netlink, index) = (Netlink::open().ok()?, interface_index(interface).ok()?);
+        let (mut link_local, mut rest) = (Vec::new(), Vec::new());
+        let mut interfaces = vec![(index, interface.to_owned())];
+        interfaces.extend(netlink.above(index).ok()?);
+        for (at, name) in interfaces {
+            let addresses = netlink.addresses(at).ok()?;
+            let (own, put): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|(a, _)| is_link_local(*a));
+            let text = |list: Vec<(_, u8)>| -> Vec<String> {
+                list.into_iter().map(|(a, bits): (std::net::IpAddr, u8)| format!("{a}/{bits}")).collect()
+            };
+            match (at == index, text(put)) {
+                (true, put) => {
+                    link_local = text(own);
+                    rest.extend(put);
+                }
+                (false, put) if put.is_empty() => rest.push(format!("the interface {name}")),
+                (false, put) => rest.push(format!("the interface {name} ({})", put.join(", "))),
+            }
+            for gateway in netlink.default_routes(at).ok()? {
+                rest.push(
+                    gateway.map_or("the default route".into(), |g| format!("the default route by {g}")),
+                );
+            }
+        }
+        Some(Closing { interface: interface.to_owned(), link_local, rest })
+    }
+}
+
+impl fmt::Display for Closing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<&str> = self.rest.iter().chain(&self.link_local).map(String::as_str).collect();
+        let all = if all.is_empty() { "nothing it has there" } else { &all.join(", ") };
+        write!(
+            f,
+            "{}: closed to this machine's own IP stack while the router runs, with {all}",
+            self.interface
+        )
+    }
+}
+
+/// Ports through which the machine may be managed, or reach others: not while the router runs.
 #[must_use]
-pub fn addresses(ports: &[String; 2]) -> Vec<Warning> {
+pub fn cut_off(ports: &[String; 2]) -> Vec<Warning> {
     let of = |interface: &String| {
-        let index = interface_index(interface).ok()?;
-        let addresses = Netlink::open().and_then(|n| n.addresses(index)).ok()?;
-        let list: Vec<String> = addresses.iter().map(|(a, bits)| format!("{a}/{bits}")).collect();
+        let Closing { rest, .. } = Closing::of(interface)?;
         let text = format!(
-            "the interface {interface} has the address {}: the kernel answers there, and with ip_forward on it routes packets past the router\n  `ip addr flush dev {interface}` removes it; manage the machine through another port",
-            list.join(", ")
+            "the machine can't be reached or managed through {interface} while the router runs: it closes the port to the machine's own IP stack, and with it {}\n  manage the machine through another interface first; `ip addr flush dev {interface}` removes the port's addresses",
+            rest.join(", ")
         );
-        (!list.is_empty()).then(|| Warning { interface: interface.clone(), text })
+        (!rest.is_empty()).then(|| Warning { interface: interface.clone(), text })
     };
     ports.iter().filter_map(of).collect()
 }
@@ -36,5 +92,5 @@ pub fn warnings(ports: &[String; 2]) -> Vec<Warning> {
         let e = inprofile_live::io::afpacket::claim::shared(index).err()?;
         Some(Warning { interface: interface.clone(), text: format!("the interface {interface}: {e}") })
     };
-    ports.iter().filter_map(shared).chain(addresses(ports)).collect()
+    ports.iter().filter_map(shared).chain(cut_off(ports)).collect()
 }

@@ -15,6 +15,7 @@ use inprofile_live::io::link::Link;
 use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
 
+use crate::closed::Closed;
 use crate::link_loss::LinkLoss;
 use crate::log::Log;
 use crate::offload::Offloads;
@@ -131,6 +132,7 @@ impl Presence {
     pub fn look(
         &mut self,
         offloads: &mut Offloads,
+        closed: &mut Closed,
         link_loss: &mut LinkLoss,
         log: &Log,
         tell: impl Fn(usize, Standing) -> Result<Result<(), String>, String>,
@@ -138,7 +140,8 @@ impl Presence {
         let mut changed = false;
         for (port, watched) in self.0.iter_mut().enumerate() {
             let before = (watched.standing.clone(), watched.link.clone());
-            watched.look(offloads, log, |standing| tell(port, standing))?;
+            watched.look(offloads, closed, port, log, |standing| tell(port, standing))?;
+            closed.look(port, log);
             watched.look_at_link(link_loss.is_off(port), log);
             changed |= (&watched.standing, &watched.link) != (&before.0, &before.1);
         }
@@ -156,6 +159,8 @@ impl Watched {
     fn look(
         &mut self,
         offloads: &mut Offloads,
+        closed: &mut Closed,
+        port: usize,
         log: &Log,
         tell: impl Fn(Standing) -> Result<Result<(), String>, String>,
     ) -> io::Result<()> {
@@ -168,6 +173,7 @@ impl Watched {
             }
             let Ok(outcome) = tell(Standing::Away) else { return Ok(()) };
             self.standing = Standing::Away;
+            closed.leave(port, log);
             log.warn(
                 "port",
                 "the interface was taken away: what should leave by it is refused until one of its name is there",
@@ -185,11 +191,13 @@ impl Watched {
             // One that was never in use has gone again.
             if self.standing != Standing::Away && tell(Standing::Away).is_ok() {
                 self.standing = Standing::Away;
+                closed.leave(port, log);
                 log.warn("port", "the interface was taken away again", &[interface]);
             }
             return Ok(());
         };
-        let found = match offloads.take_up(&self.name) {
+        let taken = closed.take_up(port, index).and_then(|()| offloads.take_up(&self.name));
+        let found = match taken {
             // What comes to its place meanwhile is seen with the next look.
             Ok(switched) => {
                 for feature in switched {

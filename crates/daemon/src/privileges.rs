@@ -39,15 +39,18 @@ pub fn look_up(config: &Config) -> io::Result<Accounts> {
     Ok(Accounts { user, group })
 }
 
-/// Gives up what isn't needed any more. Of this thread and those started later: call it before there are others.
+/// What is still needed once the ports are open; binding them anew takes nothing. It is for closing an interface that comes
+/// back to the machine's own stack, and opening both at the end; for their offloads; and for switching a port off when the
+/// other's link is lost.
+pub const KEPT: [u32; 1] = [NET_ADMIN];
+
+/// Gives up all capabilities but these. Of this thread and those started later: call it before there are others.
 ///
 /// # Errors
 /// What the system says.
-pub fn drop(accounts: &Accounts, sets_up_ports: bool) -> io::Result<()> {
+pub fn drop(accounts: &Accounts, keep: &[u32]) -> io::Result<()> {
     if let Some(account) = accounts.user.filter(|a| a.uid != sys::own_uid()) {
         sys::become_user(account)?;
     }
-    // The ports are open, and binding them anew takes nothing: what is needed is for offloads, those of an interface that comes
-    // back and, at the end, those that are to be restored, and for switching a port off when the other's link is lost.
-    sys::keep_capabilities(if sets_up_ports { &[NET_ADMIN] } else { &[] })
+    sys::keep_capabilities(keep)
 }

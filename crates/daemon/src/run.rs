@@ -15,6 +15,7 @@ use inprofile_live::io::afpacket::{AfPacket, PortOptions};
 use inprofile_live::io::sys::{self as live, Clock};
 use inprofile_live::packet::MOST_BEFORE_IP;
 
+use crate::closed::Closed;
 use crate::config::{self, Config};
 use crate::hub::Hub;
 use crate::link_loss::LinkLoss;
@@ -42,6 +43,7 @@ struct Open {
     metrics: Option<TcpListener>,
     log: Option<File>,
     offloads: Offloads,
+    closed: Closed,
     link_loss: LinkLoss,
     accounts: Accounts,
 }
@@ -73,10 +75,12 @@ fn open(config: &Config) -> io::Result<Open> {
         alone: true,
     });
     let io = AfPacket::open(&ports, Clock::start())?;
+    // Now that they are ours alone, and before anything is forwarded.
+    let closed = Closed::start(&config.ports, [io.binding(0)?.index()?, io.binding(1)?.index()?])?;
     let note = config.socket.with_extension("links");
     let pass_on = config.link_loss == config::LinkLoss::PassOn;
     let link_loss = LinkLoss::start(pass_on, &config.ports, &note, accounts.user)?;
-    Ok(Open { io, control, socket, metrics, log, offloads, link_loss, accounts })
+    Ok(Open { io, control, socket, metrics, log, offloads, closed, link_loss, accounts })
 }
 
 /// What to do where the system lets nobody listen at an address.
@@ -113,6 +117,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         metrics: listener,
         log: to,
         mut offloads,
+        mut closed,
         mut link_loss,
         accounts,
     } = open(&config).map_err(words)?;
@@ -120,7 +125,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let standings = presence.standings();
     // This thread alone: those it starts run as usual.
     let first = live::run_first();
-    privileges::drop(&accounts, offloads.may_switch() || link_loss.is_on()).map_err(|e| {
+    privileges::drop(&accounts, &privileges::KEPT).map_err(|e| {
         let user = config.user.as_deref().map_or_else(String::new, |user| format!("becoming {user} and "));
         format!(
             "{user}giving up privileges: {e}\n  start it as root, or without `user` as whom it should run as"
@@ -132,7 +137,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         log.info("offload", "switched off", &[("interface", port.into()), ("feature", feature.into())]);
     }
 
-    for warning in ports::addresses(&config.ports) {
+    for warning in ports::cut_off(&config.ports) {
         log.warn("port", &warning.text, &[("interface", warning.interface.as_str().into())]);
     }
 
@@ -158,8 +163,12 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (sender, ended) = channel();
     let outcome = std::thread::scope(|scope| {
         let supervisor = scope.spawn(|| {
-            let supervised =
-                Supervised { presence: &mut presence, offloads: &mut offloads, link_loss: &mut link_loss };
+            let supervised = Supervised {
+                presence: &mut presence,
+                offloads: &mut offloads,
+                closed: &mut closed,
+                link_loss: &mut link_loss,
+            };
             let outcome = supervise(&signals, &notify, &hub, &tasks, &pulse, ended, supervised);
             // Nobody handles packets any more: if they haven't ended they do now.
             hub.stop();
@@ -175,8 +184,9 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         drop(sender);
         supervisor.join().unwrap_or_else(|_| Err("the thread that supervises the packets died".into()))
     });
-    finish(&mut socket, &mut offloads, &mut link_loss, &notify, &log, &outcome);
-    drop((hub, tasks, notify, log));
+    // The ports stay ours until they are as before.
+    finish(&mut socket, &mut offloads, &mut closed, &mut link_loss, &notify, &log, &outcome);
+    drop((io, hub, tasks, notify, log));
     // The control and metrics threads hold a log too: the line may be on its way for as long as this.
     let patience = Instant::now() + Duration::from_millis(200);
     while !log_thread.is_finished() && Instant::now() < patience {
@@ -189,6 +199,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
 struct Supervised<'a> {
     presence: &'a mut Presence,
     offloads: &'a mut Offloads,
+    closed: &'a mut Closed,
     link_loss: &'a mut LinkLoss,
 }
 
@@ -202,7 +213,7 @@ fn supervise(
     ended: Receiver<Result<Ended, String>>,
     supervised: Supervised<'_>,
 ) -> Result<Ended, String> {
-    let Supervised { presence, offloads, link_loss } = supervised;
+    let Supervised { presence, offloads, closed, link_loss } = supervised;
     let words = |e: io::Error| e.to_string();
     let mut told = status(hub, presence);
     notify.tell(&format!("READY=1\nSTATUS={told}"));
@@ -224,7 +235,7 @@ fn supervise(
             Err(std::sync::mpsc::TryRecvError::Empty) => {}
         }
         let tell = |port, standing| hub.command(|asked| Command::Port(port, standing, asked));
-        if presence.look(offloads, link_loss, &hub.log, tell).map_err(words)? {
+        if presence.look(offloads, closed, link_loss, &hub.log, tell).map_err(words)? {
             hub.set_links(presence.links());
         }
         let now = status(hub, presence);
@@ -293,6 +304,7 @@ fn status(hub: &Hub, presence: &Presence) -> String {
 fn finish(
     socket: &mut control::SocketFile,
     offloads: &mut Offloads,
+    closed: &mut Closed,
     link_loss: &mut LinkLoss,
     notify: &Notify,
     log: &Log,
@@ -300,6 +312,10 @@ fn finish(
 ) {
     if let Err(e) = offloads.restore() {
         log.error("offload", "could not be restored", &[("why", e.to_string().into())]);
+    }
+    if let Err(e) = closed.end() {
+        let why = ("why", e.to_string().into());
+        log.error("port", "a port stays closed to the machine's own IP stack", &[why]);
     }
     if let Err(e) = link_loss.end() {
         log.error("link", "could not be switched on again", &[("why", e.to_string().into())]);

@@ -34,7 +34,9 @@ pub enum Command {
     },
     /// Forward packets until SIGTERM.
     ///
-    /// SIGHUP reloads the configuration, SIGUSR1 reopens the log file. Needs CAP_NET_RAW, and CAP_NET_ADMIN to switch offloads or links.
+    /// SIGHUP reloads the configuration, SIGUSR1 reopens the log file. Needs CAP_NET_RAW and CAP_NET_ADMIN.
+    ///
+    /// Both ports are closed to the machine's own IP stack as long as it runs, and after a kill until `release`.
     Run {
         /// The configuration.
         file: PathBuf,
@@ -97,6 +99,14 @@ pub enum Command {
     Stop {
         #[command(flatten)]
         at: At,
+    },
+    /// Open an interface to the machine's own IP stack that a router which was killed has left closed.
+    ///
+    /// The end of a router does so by itself, and the start of one takes over what is closed. Refused while one forwards there.
+    /// Needs CAP_NET_ADMIN.
+    Release {
+        /// A port.
+        interface: String,
     },
     /// Turn another router's configuration into one of ours.
     Import {

@@ -14,7 +14,8 @@ use clap::{CommandFactory as _, Parser as _};
 use inprofile_config::{Problem, Severity};
 use inprofile_daemon::config::{self, describe};
 use inprofile_daemon::interchange::{Imported, cisco, export, ovs, tc};
-use inprofile_daemon::{client, load, ports, router, run, watch};
+use inprofile_daemon::ports::Closing;
+use inprofile_daemon::{client, closed, load, ports, router, run, watch};
 use serde_json::{Value as Json, json};
 
 /// Why it ended, and with which code.
@@ -56,6 +57,7 @@ fn act(command: Command) -> Result<(), Failure> {
         }
         Command::Show { what: Show::Customer { name, json, at } } => customer(&at.socket, &name, json),
         Command::Stop { at } => ask(&at.socket, &json!({ "do": "stop" })).map(drop),
+        Command::Release { interface } => closed::release(&interface).map_err(|e| Failure(1, e.to_string())),
         Command::Import { from: Foreign::Tc, file } => import(&file, tc::import),
         Command::Import { from: Foreign::Cisco, file } => import(&file, cisco::import),
         Command::Import { from: Foreign::Ovs, file } => import(&file, ovs::import),
@@ -132,17 +134,20 @@ fn check(file: &Path, as_json: bool) -> Result<(), Failure> {
         Err(problems) => (None, problems),
     };
     let ports = config.as_ref().map_or_else(Vec::new, |c| ports::warnings(&c.ports));
+    let here =
+        config.as_ref().map_or_else(Vec::new, |c| c.ports.iter().filter_map(|p| Closing::of(p)).collect());
     if as_json {
         let of = |severity: Severity| json_of(problems.iter().filter(|p| p.severity == severity));
         let effective = config.as_ref().map(describe::json);
         println!(
             "{}",
-            json!({ "file": name, "ok": config.is_some(), "errors": of(Severity::Error), "warnings": of(Severity::Warning), "ports": ports.iter().map(|w| json!({ "interface": w.interface, "problem": w.text })).collect::<Vec<_>>(), "effective": effective })
+            json!({ "file": name, "ok": config.is_some(), "errors": of(Severity::Error), "warnings": of(Severity::Warning), "ports": ports.iter().map(|w| json!({ "interface": w.interface, "problem": w.text })).collect::<Vec<_>>(), "closed": here.iter().map(|c| json!({ "interface": c.interface, "link_local": c.link_local, "rest": c.rest })).collect::<Vec<_>>(), "effective": effective })
         );
     } else {
         problems.iter().for_each(|p| eprintln!("{p}"));
         ports.iter().for_each(|w| eprintln!("{name}: warning: {}", w.text));
         if let Some(config) = &config {
+            here.iter().for_each(|closing| println!("{closing}"));
             describe::roles(config).iter().for_each(|role| println!("{role}"));
             print!("{}", describe::text(config));
         }

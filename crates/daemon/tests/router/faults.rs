@@ -164,7 +164,7 @@ fn without_the_right_to_switch_offloads_nothing_is_noted() {
     let said = bench.namespace.within(|| {
         let all = offload::look(&ports, true)?;
         // Of this thread alone.
-        privileges::drop(&Accounts { user: None, group: None }, false)?;
+        privileges::drop(&Accounts { user: None, group: None }, &[])?;
         Ok(offload::switch_off(&ports, true, &all, &note, None).map(drop).map_err(|e| e.to_string()))
     });
     let said = said.unwrap().unwrap_err();

@@ -51,16 +51,15 @@ impl Link {
 
     fn read(message: &[u8]) -> Option<Link> {
         // struct ifinfomsg: family, pad, type, index, flags, which flags.
-        let word = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
-        let (flags, about) = (word(HEADER + 8)?, message.get(HEADER + 16..)?);
-        let number = |value: &[u8]| value.try_into().ok().map(u32::from_ne_bytes);
+        let (flags, about) =
+            (message.get(HEADER + 8..HEADER + 12).and_then(word)?, message.get(HEADER + 16..)?);
         let text = |value: &[u8]| Some(String::from_utf8_lossy(value.strip_suffix(b"\0")?).into_owned());
         Some(Link {
             up: flags & libc::IFF_UP as u32 != 0,
             carrier: attribute(about, number::IFLA_CARRIER)? == [1],
             operstate: Operstate(*attribute(about, number::IFLA_OPERSTATE)?.first()?),
-            carrier_changes: attribute(about, number::IFLA_CARRIER_CHANGES).and_then(number).unwrap_or(0),
-            master: attribute(about, number::IFLA_MASTER).and_then(number),
+            carrier_changes: attribute(about, number::IFLA_CARRIER_CHANGES).and_then(word).unwrap_or(0),
+            master: attribute(about, number::IFLA_MASTER).and_then(word),
             name: attribute(about, number::IFLA_IFNAME).and_then(text)?,
             kind: attribute(about, number::IFLA_LINKINFO)
                 .and_then(|info| attribute(info, number::IFLA_INFO_KIND))
@@ -94,8 +93,8 @@ impl Netlink {
         self.ask(Message::new(libc::RTM_NEWLINK, 0, &body))
     }
 
-    /// The addresses at an interface, each with the length of its prefix. IPv6's link-local ones, which every interface has,
-    /// are omitted.
+    /// The addresses at an interface, each with the length of its prefix; IPv6's link-local ones, which every interface has,
+    /// last.
     ///
     /// # Errors
     /// What the kernel answers.
@@ -110,15 +109,79 @@ impl Netlink {
             let rest = &about[8..];
             // Of a point-to-point interface IFA_ADDRESS is the other end's.
             let value = attribute(rest, libc::IFA_LOCAL).or_else(|| attribute(rest, libc::IFA_ADDRESS));
-            let address = value.and_then(|v| match v.len() {
-                4 => <[u8; 4]>::try_from(v).ok().map(IpAddr::from),
-                16 => <[u8; 16]>::try_from(v).ok().map(IpAddr::from),
-                _ => None,
-            });
-            let local = |a: &IpAddr| matches!(a, IpAddr::V6(a) if a.is_unicast_link_local());
-            found.extend(address.filter(|a| !local(a)).map(|a| (a, about[1])));
+            found.extend(value.and_then(address).map(|a| (a, about[1])));
+        })?;
+        found.sort_by_key(|(a, _)| is_link_local(*a));
+        Ok(found)
+    }
+
+    /// The interfaces whose packets go through this one: VLANs, macvlans, tunnels bound to it, and what is above them; each by its
+    /// number and name. The other end of a veth pair is none.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn above(&self, device: u32) -> io::Result<Vec<(u32, String)>> {
+        let mut links = Vec::new();
+        self.dump(Message::question(libc::RTM_GETLINK, libc::NLM_F_DUMP, &[0; 16]), &mut |message| {
+            let rest = message.get(HEADER + 16..).unwrap_or_default();
+            let elsewhere = attribute(rest, number::IFLA_LINK_NETNSID).is_some();
+            let below = attribute(rest, number::IFLA_LINK).and_then(word);
+            let index = message.get(HEADER + 4..HEADER + 8).and_then(word);
+            if let (Some(link), Some(below), Some(index), false) =
+                (Link::read(message), below, index, elsewhere)
+                && link.kind.as_deref() != Some("veth")
+            {
+                links.push((below, index, link.name));
+            }
+        })?;
+        let (mut found, mut from) = (Vec::<(u32, String)>::new(), vec![device]);
+        while let Some(at) = from.pop() {
+            for (_, index, name) in links.iter().filter(|(below, index, _)| *below == at && *index != at) {
+                if found.iter().all(|(known, _)| known != index) {
+                    found.push((*index, name.clone()));
+                    from.push(*index);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The gateways of the default routes that lead through an interface; `None` where the route names none.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn default_routes(&self, device: u32) -> io::Result<Vec<Option<IpAddr>>> {
+        // struct rtmsg: family, prefix lengths, tos, table, protocol, scope, type, flags.
+        let mut found = Vec::new();
+        self.dump(Message::question(libc::RTM_GETROUTE, libc::NLM_F_DUMP, &[0; 12]), &mut |message| {
+            let Some((head, rest)) = message.get(HEADER..).and_then(|about| about.split_at_checked(12))
+            else {
+                return;
+            };
+            let default = head[1] == 0 && head[7] == libc::RTN_UNICAST;
+            if default && attribute(rest, libc::RTA_OIF).and_then(word) == Some(device) {
+                found.push(attribute(rest, libc::RTA_GATEWAY).and_then(address));
+            }
         })?;
         Ok(found)
+    }
+}
+
+/// Whether every interface has one such as this by itself (RFC 4291 §2.5.6).
+#[must_use]
+pub fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(a) if a.is_unicast_link_local())
+}
+
+fn word(value: &[u8]) -> Option<u32> {
+    value.try_into().ok().map(u32::from_ne_bytes)
+}
+
+fn address(value: &[u8]) -> Option<IpAddr> {
+    match value.len() {
+        4 => <[u8; 4]>::try_from(value).ok().map(IpAddr::from),
+        16 => <[u8; 16]>::try_from(value).ok().map(IpAddr::from),
+        _ => None,
     }
 }
 

@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "system calls and the ring shared with the kernel; each with its reason")]
 pub mod afpacket;
+#[cfg(target_os = "linux")]
+pub mod closed;
 pub mod frames;
 #[cfg(target_os = "linux")]
 pub mod link;

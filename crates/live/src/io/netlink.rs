@@ -11,6 +11,7 @@ use crate::io::sys;
 pub(super) mod number {
     pub const IFLA_IFNAME: u16 = 3;
     pub const IFLA_MTU: u16 = 4;
+    pub const IFLA_LINK: u16 = 5;
     pub const IFLA_QDISC: u16 = 6;
     pub const IFLA_MASTER: u16 = 10;
     pub const IFLA_OPERSTATE: u16 = 16;
@@ -18,6 +19,7 @@ pub(super) mod number {
     pub const IFLA_INFO_KIND: u16 = 1;
     pub const IFLA_CARRIER: u16 = 33;
     pub const IFLA_CARRIER_CHANGES: u16 = 35;
+    pub const IFLA_LINK_NETNSID: u16 = 37;
     pub const RTAX_LOCK: u16 = 1;
     pub const RTAX_RTO_MIN: u16 = 13;
     pub const RTAX_INITCWND: u16 = 11;
@@ -67,6 +69,15 @@ impl Message {
         bytes.extend([0; 8]);
         bytes.extend(body);
         Message(bytes)
+    }
+
+    /// What goes into an attribute of several.
+    pub(super) fn attributes() -> Message {
+        Message(Vec::new())
+    }
+
+    pub(super) fn finish_attributes(self) -> Vec<u8> {
+        self.0
     }
 
     pub(super) fn attribute(mut self, kind: u16, value: &[u8]) -> Message {
@@ -267,7 +278,7 @@ impl Metrics {
             (number::RTAX_QUICKACK, quick),
         ];
         let set = all.into_iter().filter_map(|(kind, value)| Some((kind, value?)));
-        set.fold(Message(Vec::new()), |m, (kind, value)| m.number(kind, value)).0
+        set.fold(Message::attributes(), |m, (kind, value)| m.number(kind, value)).finish_attributes()
     }
 }
 

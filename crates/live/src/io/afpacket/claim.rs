@@ -40,9 +40,7 @@ impl Claim {
     pub fn take(&self, index: u32) -> io::Result<()> {
         shared(index)?;
         sys::bind_packet(self.0.as_fd(), index, UNUSED)?;
-        let list = fs::read_to_string(SOCKETS)
-            .map_err(|e| io::Error::new(e.kind(), format!("{SOCKETS}: {e}: is /proc mounted?")))?;
-        if claims(&list, index) < 2 {
+        if claims(&sockets()?, index) < 2 {
             return Ok(());
         }
         self.leave()?;
@@ -57,6 +55,19 @@ impl Claim {
     pub fn leave(&self) -> io::Result<()> {
         sys::bind_packet(self.0.as_fd(), NOWHERE, UNUSED)
     }
+}
+
+/// Whether a process has taken an interface.
+///
+/// # Errors
+/// What the system says.
+pub fn taken(index: u32) -> io::Result<bool> {
+    Ok(claims(&sockets()?, index) > 0)
+}
+
+fn sockets() -> io::Result<String> {
+    fs::read_to_string(SOCKETS)
+        .map_err(|e| io::Error::new(e.kind(), format!("{SOCKETS}: {e}: is /proc mounted?")))
 }
 
 /// Refuses an interface whose frames another interface of the machine takes.

@@ -18,6 +18,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use inprofile_core::units::{Duration, Time};
 
+use super::closed::MARK;
 use super::frames::Frames;
 use super::sys::{self, Clock};
 use super::{Io, Port, PortCounts, Received};
@@ -40,7 +41,8 @@ pub struct PortOptions {
     pub longest: u32,
     /// How many frames the kernel may keep for us, at least; memory is about this times `longest`.
     pub frames: u32,
-    /// Refuse an interface that another process has [taken](claim) or that is in a bridge, now and whenever one is bound.
+    /// Refuse an interface that another process has [taken](claim) or that is in a bridge, now and whenever one is bound; and
+    /// mark what is sent, so that it leaves where all else is [kept from it](super::closed).
     pub alone: bool,
 }
 
@@ -259,6 +261,9 @@ impl OnePort {
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
         let ring = Ring::new(fd, options.longest, options.frames)?;
         let outlet = Outlet::open(&options.interface)?;
+        if options.alone {
+            outlet.mark(MARK)?;
+        }
         let claim = options.alone.then(Claim::new).transpose()?;
         let counts = PortCounts::default();
         let oddities = Oddities::default();

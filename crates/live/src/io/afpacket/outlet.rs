@@ -63,6 +63,22 @@ impl Outlet {
         Ok(Outlet { socket, send_many, interface, trains: false, kinds: Kinds::TcpAndUdp })
     }
 
+    /// Gives every frame that is sent this mark.
+    ///
+    /// # Errors
+    /// `PermissionDenied`, with what to do; else what the system says.
+    pub fn mark(&self, mark: u32) -> io::Result<()> {
+        sys::set_option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_MARK, &mark).map_err(|e| {
+            match e.kind() {
+                io::ErrorKind::PermissionDenied => io::Error::new(
+                    e.kind(),
+                    "marking the frames that are sent takes CAP_NET_ADMIN: as root, or for ports of one's own through `unshare -Urn`",
+                ),
+                _ => e,
+            }
+        })
+    }
+
     /// From now on what is sent leaves by the interface of this number.
     ///
     /// # Errors

@@ -1,0 +1,249 @@
+//! Whoever is at the other end of a port's cable, as a machine of its own, and its ways to the router's machine.
+
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use inprofile_core::units::Duration as Span;
+use inprofile_live::io::Io;
+use inprofile_live::io::afpacket::{AfPacket, PortOptions};
+use inprofile_live::io::sys::{Clock, interface_index};
+use inprofile_live::namespace::Namespace;
+use inprofile_live::packet::checksum;
+
+use crate::bench::Bench;
+
+/// The ports, inside and outside.
+pub const PORTS: [&str; 2] = ["lan0", "wan0"];
+/// A neighbour's own end of the cable.
+const HOST: &str = "h0";
+/// How long something that should not come is waited for.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// A service of the router's machine.
+const SERVICE: u16 = 7000;
+
+/// A neighbour's ways to the machine, and whether each led there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// TCP to the port's own address: IPv4, and IPv6's link-local one.
+    pub tcp: [bool; 2],
+    /// A datagram to an address of another interface: IPv4, for which the machine answers ARP, and IPv6.
+    pub datagram: [bool; 2],
+    /// A router advertisement: gave the port an address, and the machine a default route.
+    pub advertisement: [bool; 2],
+}
+
+/// All of them, or none.
+pub fn all(open: bool) -> Ways {
+    Ways { tcp: [open; 2], datagram: [open; 2], advertisement: [open; 2] }
+}
+
+/// A bench whose ends are two machines; the router's has a TCP and a UDP service at every address, and addresses at another
+/// interface.
+pub struct Street {
+    pub bench: Bench,
+    pub neighbours: [Namespace; 2],
+    /// First bytes of the datagrams that the machine's service got.
+    got: Arc<Mutex<Vec<u32>>>,
+    sent: u32,
+}
+
+/// Runs `ip` with these words, a command each line.
+fn ip(lines: &str) -> io::Result<()> {
+    for line in lines.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let out = Command::new("ip").args(line.split_whitespace()).output()?;
+        if !out.status.success() {
+            return Err(io::Error::other(format!("ip {line}: {}", String::from_utf8_lossy(&out.stderr))));
+        }
+    }
+    Ok(())
+}
+
+/// What `ip` says.
+fn ip_says(words: &str) -> io::Result<String> {
+    let out = Command::new("ip").args(words.split_whitespace()).output()?;
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+/// No waiting for duplicates of an address.
+fn addresses_at_once() -> io::Result<()> {
+    std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "0")?;
+    std::fs::write("/proc/sys/net/ipv6/conf/default/accept_dad", "0")
+}
+
+/// The Ethernet address of an interface in this thread's namespace.
+fn mac(interface: &str) -> io::Result<[u8; 6]> {
+    let says = ip_says(&format!("-o link show {interface}"))?;
+    let text = says.split("link/ether ").nth(1).and_then(|t| t.split(' ').next());
+    let bytes: Vec<u8> = text
+        .into_iter()
+        .flat_map(|t| t.split(':'))
+        .filter_map(|byte| u8::from_str_radix(byte, 16).ok())
+        .collect();
+    bytes.try_into().map_err(|_| io::Error::other(says))
+}
+
+/// The link-local address that an interface of this Ethernet address gives itself (RFC 4291, appendix A).
+fn link_local(mac: [u8; 6]) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac;
+    let word = |high, low| u16::from_be_bytes([high, low]);
+    Ipv6Addr::new(0xfe80, 0, 0, 0, word(a ^ 2, b), word(c, 0xff), word(0xfe, d), word(e, f))
+}
+
+impl Street {
+    pub fn new(name: &str) -> Option<Street> {
+        let bench = Bench::new(name)?;
+        let neighbours = [0, 1].map(|_| Namespace::create().expect("the bench has one"));
+        let got = Arc::new(Mutex::new(Vec::new()));
+        let street = Street { bench, neighbours, got, sent: 0 };
+        let within = |work: &(dyn Fn() -> io::Result<()> + Sync)| street.bench.namespace.within(work);
+        within(&|| {
+            addresses_at_once()?;
+            // Those that a bench comes with have both ends here.
+            ip("link del h0\n link del h1\n addr add 198.51.100.1/32 dev lo\n addr add 2001:db8:99::1/128 dev lo")?;
+            let tcp = TcpListener::bind(("::", SERVICE))?;
+            thread::spawn(move || tcp.incoming().for_each(drop));
+            let udp = UdpSocket::bind(("::", SERVICE))?;
+            let got = Arc::clone(&street.got);
+            thread::spawn(move || {
+                let mut bytes = [0; 4];
+                while udp.recv(&mut bytes).is_ok() {
+                    got.lock().unwrap().push(u32::from_be_bytes(bytes));
+                }
+            });
+            Ok(())
+        })
+        .expect("a machine with services");
+        (0..2).for_each(|side| street.plug(side));
+        Some(street)
+    }
+
+    /// Lays the cable between a port and its neighbour.
+    pub fn plug(&self, side: usize) {
+        use std::os::fd::AsRawFd;
+        let there = &self.neighbours[side];
+        there.within(addresses_at_once).expect("namespaces work");
+        let fd = there.descriptor().as_raw_fd();
+        let (pid, port, net) = (std::process::id(), PORTS[side], side + 2);
+        let lines = format!(
+            "link add {port} type veth peer name {HOST} netns /proc/{pid}/fd/{fd}
+             link set {port} up
+             addr add 192.0.{net}.1/24 dev {port}"
+        );
+        self.bench.namespace.within(|| ip(&lines)).expect("a cable");
+        let here = self.port_mac(side).map(|b| format!("{b:02x}")).join(":");
+        let lines = format!(
+            "link set lo up
+             link set {HOST} up
+             addr add 192.0.{net}.2/24 dev {HOST}
+             addr add 2001:db8:99::{net}/64 dev {HOST}
+             route add 198.51.100.1/32 dev {HOST}
+             neigh add 2001:db8:99::1 lladdr {here} dev {HOST}"
+        );
+        there.within(|| ip(&lines)).expect("a neighbour");
+    }
+
+    pub fn port_mac(&self, side: usize) -> [u8; 6] {
+        self.bench.namespace.within(|| mac(PORTS[side])).expect("the port is there")
+    }
+
+    /// Tries them all from this side.
+    pub fn ways(&mut self, side: usize) -> Ways {
+        let (port, there) = (self.port_mac(side), &self.neighbours[side]);
+        let own = [format!("192.0.{}.1:{SERVICE}", side + 2).parse().expect("an address"), {
+            let scope = there.within(|| interface_index(HOST)).expect("it is there");
+            SocketAddr::V6(SocketAddrV6::new(link_local(port), SERVICE, 0, scope))
+        }];
+        let tcp = own.map(|to| there.within(|| TcpStream::connect_timeout(&to, PATIENCE)).is_ok());
+        Ways { tcp, datagram: self.datagrams(side), advertisement: self.advertise(side) }
+    }
+
+    fn datagrams(&mut self, side: usize) -> [bool; 2] {
+        ["198.51.100.1", "2001:db8:99::1"].map(|to| {
+            self.sent += 1;
+            let number = self.sent;
+            self.neighbours[side]
+                .within(|| {
+                    // What ARP said before is forgotten.
+                    ip(&format!("-4 neigh flush dev {HOST}"))?;
+                    let from = if to.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
+                    UdpSocket::bind(from)?.send_to(&number.to_be_bytes(), (to, SERVICE))
+                })
+                .expect("it is sent");
+            self.until(|s| Ok(s.got.lock().unwrap().contains(&number)))
+        })
+    }
+
+    /// RFC 4861 §4.2, with a prefix to make addresses of (§4.6.2).
+    fn advertise(&self, side: usize) -> [bool; 2] {
+        let there = &self.neighbours[side];
+        let from = there.within(|| mac(HOST)).expect("it is there");
+        let mut icmp = vec![134, 0, 0, 0, 64, 0];
+        icmp.extend(1800u16.to_be_bytes());
+        icmp.extend([0; 8]);
+        icmp.extend([3, 4, 64, 0xc0]);
+        icmp.extend([3600u32, 3600, 0].map(u32::to_be_bytes).concat());
+        icmp.extend(Ipv6Addr::new(0x2001, 0xdb8, 0x77, side as u16, 0, 0, 0, 0).octets());
+        let (source, all) = (link_local(from).octets(), Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1).octets());
+        let pseudo = [&source[..], &all, &[0, 0, 0, icmp.len() as u8, 0, 0, 0, 58], &icmp].concat();
+        let sum = checksum::check(&pseudo).to_be_bytes();
+        icmp[2..4].copy_from_slice(&sum);
+        let head = [&[0x33, 0x33, 0, 0, 0, 1], &from[..], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, icmp.len() as u8]];
+        let frame = [&head.concat()[..], &[58, 255], &source, &all, &icmp].concat();
+        there
+            .within(|| {
+                let mut io = AfPacket::open(&[PortOptions::new(HOST)], Clock::start())?;
+                io.send(0, &frame)?;
+                io.flush()
+            })
+            .expect("it is sent");
+        let has = |words: String, what: &'static str| {
+            self.until(move |s| s.bench.namespace.within(|| Ok(ip_says(&words)?.contains(what))))
+        };
+        let port = PORTS[side];
+        let found = [
+            has(format!("-6 addr show dev {port}"), "2001:db8:77:"),
+            has(format!("-6 route show dev {port}"), "default"),
+        ];
+        let forget = format!("-6 addr flush dev {port} scope global\n -6 route flush dev {port} proto ra");
+        self.bench.namespace.within(|| ip(&forget)).expect("it is forgotten");
+        found
+    }
+
+    fn until(&self, true_of: impl Fn(&Street) -> io::Result<bool>) -> bool {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if true_of(self).expect("it can be asked") {
+                return true;
+            }
+            if Instant::now() > until {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Frames that leave a port on behalf of the machine itself while `work` is done and a moment after, told by its
+    /// Ethernet address.
+    pub fn heard(&self, side: usize, work: impl FnOnce()) -> Vec<Vec<u8>> {
+        let mut io = self.neighbours[side]
+            .within(|| AfPacket::open(&[PortOptions::new(HOST)], Clock::start()))
+            .expect("packet sockets");
+        let ours = self.port_mac(side);
+        work();
+        let (mut heard, until) = (Vec::new(), io.now() + Span::from_millis(2_000));
+        while io.now() < until {
+            io.wait(Some(until)).expect("the system waits");
+            io.receive(&mut |_, _, frame| {
+                if frame[6..12] == ours {
+                    heard.push(frame.to_vec());
+                }
+            })
+            .expect("the system gives");
+        }
+        heard
+    }
+}
