@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,15 +16,16 @@ use inprofile_live::namespace::Namespace;
 use inprofile_live::packet::checksum;
 
 use crate::bench::Bench;
+use crate::frames::{self, Udp};
 
 /// The ports, inside and outside.
 pub const PORTS: [&str; 2] = ["lan0", "wan0"];
 /// A neighbour's own end of the cable.
 const HOST: &str = "h0";
-/// How long something that should not come is waited for.
-const PATIENCE: Duration = Duration::from_millis(400);
+/// How long what should not come is waited for; and what should, while neighbours may still be looked for in vain.
+const PATIENCE: [Duration; 2] = [Duration::from_millis(400), Duration::from_secs(8)];
 /// A service of the router's machine.
-const SERVICE: u16 = 7000;
+pub const SERVICE: u16 = 7000;
 
 /// A neighbour's ways to the machine, and whether each led there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub struct Street {
     pub neighbours: [Namespace; 2],
     /// First bytes of the datagrams that the machine's service got.
     got: Arc<Mutex<Vec<u32>>>,
-    sent: u32,
+    sent: AtomicU32,
 }
 
 /// Runs `ip` with these words, a command each line.
@@ -98,7 +100,7 @@ impl Street {
         let bench = Bench::new(name)?;
         let neighbours = [0, 1].map(|_| Namespace::create().expect("the bench has one"));
         let got = Arc::new(Mutex::new(Vec::new()));
-        let street = Street { bench, neighbours, got, sent: 0 };
+        let street = Street { bench, neighbours, got, sent: AtomicU32::new(0) };
         let within = |work: &(dyn Fn() -> io::Result<()> + Sync)| street.bench.namespace.within(work);
         within(&|| {
             addresses_at_once()?;
@@ -125,7 +127,9 @@ impl Street {
     pub fn plug(&self, side: usize) {
         use std::os::fd::AsRawFd;
         let there = &self.neighbours[side];
-        there.within(addresses_at_once).expect("namespaces work");
+        // Asked, it says that it is a router (RFC 4861 §4.4).
+        let router = || std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+        there.within(|| addresses_at_once().and_then(|()| router())).expect("namespaces work");
         let fd = there.descriptor().as_raw_fd();
         let (pid, port, net) = (std::process::id(), PORTS[side], side + 2);
         let lines = format!(
@@ -150,35 +154,57 @@ impl Street {
         self.bench.namespace.within(|| mac(PORTS[side])).expect("the port is there")
     }
 
-    /// Tries them all from this side.
-    pub fn ways(&mut self, side: usize) -> Ways {
+    /// Tries them all from this side, which should be `open` or not.
+    pub fn ways(&self, side: usize, open: bool) -> Ways {
         let (port, there) = (self.port_mac(side), &self.neighbours[side]);
+        self.advertise(side);
+        let sent = ["198.51.100.1", "2001:db8:99::1"].map(|to| self.datagram(side, to));
         let own = [format!("192.0.{}.1:{SERVICE}", side + 2).parse().expect("an address"), {
             let scope = there.within(|| interface_index(HOST)).expect("it is there");
             SocketAddr::V6(SocketAddrV6::new(link_local(port), SERVICE, 0, scope))
         }];
-        let tcp = own.map(|to| there.within(|| TcpStream::connect_timeout(&to, PATIENCE)).is_ok());
-        Ways { tcp, datagram: self.datagrams(side), advertisement: self.advertise(side) }
+        let tcp = own.map(|to| self.connects(side, to, open));
+        let (port, prefix) = (PORTS[side], format!("2001:db8:77:{side}:"));
+        let ways = || {
+            let got = self.got.lock().unwrap().clone();
+            let says = |words: String| self.bench.namespace.within(|| ip_says(&words)).expect("ip runs");
+            let advertisement = [
+                says(format!("-6 addr show dev {port}")).contains(&prefix),
+                says(format!("-6 route show dev {port}")).contains("default"),
+            ];
+            Ways { tcp, datagram: sent.map(|number| got.contains(&number)), advertisement }
+        };
+        let until = Instant::now() + PATIENCE[usize::from(open)];
+        while ways() != all(true) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let found = ways();
+        let forget = format!("-6 addr flush dev {port} scope global\n -6 route flush dev {port} proto ra");
+        self.bench.namespace.within(|| ip(&forget)).expect("it is forgotten");
+        found
     }
 
-    fn datagrams(&mut self, side: usize) -> [bool; 2] {
-        ["198.51.100.1", "2001:db8:99::1"].map(|to| {
-            self.sent += 1;
-            let number = self.sent;
-            self.neighbours[side]
-                .within(|| {
-                    // What ARP said before is forgotten.
-                    ip(&format!("-4 neigh flush dev {HOST}"))?;
-                    let from = if to.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
-                    UdpSocket::bind(from)?.send_to(&number.to_be_bytes(), (to, SERVICE))
-                })
-                .expect("it is sent");
-            self.until(|s| Ok(s.got.lock().unwrap().contains(&number)))
-        })
+    /// Whether a neighbour gets through to this address, which should be `open` to him or not.
+    pub fn connects(&self, side: usize, to: SocketAddr, open: bool) -> bool {
+        let patience = PATIENCE[usize::from(open)];
+        self.neighbours[side].within(|| TcpStream::connect_timeout(&to, patience)).is_ok()
+    }
+
+    /// Sends one; its number.
+    fn datagram(&self, side: usize, to: &str) -> u32 {
+        let number = self.sent.fetch_add(1, Ordering::Relaxed);
+        let send = || {
+            // What ARP said before is forgotten.
+            ip(&format!("-4 neigh flush dev {HOST}"))?;
+            let from = if to.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
+            UdpSocket::bind(from)?.send_to(&number.to_be_bytes(), (to, SERVICE))
+        };
+        self.neighbours[side].within(send).expect("it is sent");
+        number
     }
 
     /// RFC 4861 §4.2, with a prefix to make addresses of (§4.6.2).
-    fn advertise(&self, side: usize) -> [bool; 2] {
+    fn advertise(&self, side: usize) {
         let there = &self.neighbours[side];
         let from = there.within(|| mac(HOST)).expect("it is there");
         let mut icmp = vec![134, 0, 0, 0, 64, 0];
@@ -193,45 +219,33 @@ impl Street {
         icmp[2..4].copy_from_slice(&sum);
         let head = [&[0x33, 0x33, 0, 0, 0, 1], &from[..], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, icmp.len() as u8]];
         let frame = [&head.concat()[..], &[58, 255], &source, &all, &icmp].concat();
-        there
-            .within(|| {
-                let mut io = AfPacket::open(&[PortOptions::new(HOST)], Clock::start())?;
-                io.send(0, &frame)?;
-                io.flush()
-            })
-            .expect("it is sent");
-        let has = |words: String, what: &'static str| {
-            self.until(move |s| s.bench.namespace.within(|| Ok(ip_says(&words)?.contains(what))))
-        };
-        let port = PORTS[side];
-        let found = [
-            has(format!("-6 addr show dev {port}"), "2001:db8:77:"),
-            has(format!("-6 route show dev {port}"), "default"),
-        ];
-        let forget = format!("-6 addr flush dev {port} scope global\n -6 route flush dev {port} proto ra");
-        self.bench.namespace.within(|| ip(&forget)).expect("it is forgotten");
-        found
+        let mut io = self.wire(side);
+        io.send(0, &frame).and_then(|()| io.flush()).expect("it is sent");
     }
 
-    fn until(&self, true_of: impl Fn(&Street) -> io::Result<bool>) -> bool {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            if true_of(self).expect("it can be asked") {
-                return true;
-            }
-            if Instant::now() > until {
-                return false;
-            }
-            thread::sleep(Duration::from_millis(10));
+    /// A neighbour's end, frame by frame.
+    fn wire(&self, side: usize) -> AfPacket {
+        let open = || AfPacket::open(&[PortOptions::new(HOST)], Clock::start());
+        self.neighbours[side].within(open).expect("packet sockets")
+    }
+
+    /// How many of forty datagrams reach the neighbour at the other port.
+    pub fn forwarded(&self, from: usize) -> usize {
+        let (mut one, mut other) = (self.wire(from), self.wire(1 - from));
+        (0..40).for_each(|n| one.send(0, &Udp::numbered(n).v4()).expect("it is sent"));
+        one.flush().expect("it is sent");
+        let (mut got, until) = (0, other.now() + Span::from_millis(PATIENCE[0].as_millis() as u64));
+        while other.now() < until {
+            other.wait(Some(until)).expect("the system waits");
+            other.receive(&mut |_, _, f| got += usize::from(frames::read(f).is_some())).expect("it gives");
         }
+        got
     }
 
     /// Frames that leave a port on behalf of the machine itself while `work` is done and a moment after, told by its
     /// Ethernet address.
     pub fn heard(&self, side: usize, work: impl FnOnce()) -> Vec<Vec<u8>> {
-        let mut io = self.neighbours[side]
-            .within(|| AfPacket::open(&[PortOptions::new(HOST)], Clock::start()))
-            .expect("packet sockets");
+        let mut io = self.wire(side);
         let ours = self.port_mac(side);
         work();
         let (mut heard, until) = (Vec::new(), io.now() + Span::from_millis(2_000));
