@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tries inprofiled.service under a systemd of its own, booted in namespaces on a copy of this machine's root that is
-# thrown away: start, reload, log rotation, watchdog, kill, a port that is deleted. Needs root, systemd, iproute2.
+# thrown away: start, reload, log rotation, watchdog, kill, a port that is deleted, ports closed to the machine. Needs root, systemd, iproute2.
 #   packaging/trial.sh target/release/inprofiled
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -71,6 +71,14 @@ has() { # file, text
     grep -q "$2" "$1" && echo "ok   $1 has $2" || { echo "FAIL $1 lacks $2"; exit 1; }
 }
 
+closed() { # how many filters there are to be at each port
+    for port in lan0 wan0; do
+        n=$({ tc filter show dev $port ingress; tc filter show dev $port egress; } | grep -c direct-action) || true
+        [ "$n" = "$1" ] || { echo "FAIL $port has $n filters, not $1"; exit 1; }
+    done
+    echo "ok   each port has $1 filters"
+}
+
 drive() { # As a unit of the booted systemd.
     exec >/trial/result 2>&1
     log=/var/log/inprofiled/inprofiled.log
@@ -80,6 +88,7 @@ drive() { # As a unit of the booted systemd.
     status=/proc/$(property MainPID)/status
     has "$status" 'CapEff:.0000000000001000'
     has "$status" 'NoNewPrivs:.1'
+    closed 2
     has "$status" 'Seccomp:.2'
     member=$(setpriv --reuid=1234 --regid=games --clear-groups inprofiled stats 2>&1) || {
         echo "FAIL a member of control.group: $member"
@@ -104,15 +113,19 @@ drive() { # As a unit of the booted systemd.
     until_is NRestarts 1
     until_is SubState running
     kill -KILL "$(property MainPID)"
+    closed 2
     until_is NRestarts 2
     until_is SubState running
+    closed 2
     ip link del wan0
     until_is StatusText '`wan0`: the interface was taken away'
     plug h1 wan0
     until_is StatusText 'packets are forwarded'
     until_is NRestarts 2
+    closed 2
     systemctl stop inprofiled
     until_is Result success
+    closed 0
     has $log '"left_behind":0'
     # What the first process, which was killed, had switched off is on again: started without leave to switch it is refused.
     sed '/fix_offloads/d' /etc/good.toml >/etc/refused.toml

@@ -1,8 +1,9 @@
 //! The two ports closed to the machine's own network stack: no customer reaches the machine through them, and the machine sends
 //! nothing there of its own accord, while the router runs.
 //!
-//! How an interface is closed: [`inprofile_live::io::closed`]. It stays so if the process is killed, so that the ports are not open
-//! between a kill and the next start, which takes them over; at the router's own end they are as before.
+//! How an interface is closed: [`inprofile_live::io::closed`]. It stays so if the process is killed or ends by a fault, so that the ports
+//! are not open until the next start, which takes them over. At an orderly end they are opened; after a start that fails they are as it
+//! found them.
 
 use std::io;
 
@@ -18,6 +19,8 @@ pub struct Closed {
     names: [String; 2],
     /// Their interfaces, by number.
     closed: [Option<u32>; 2],
+    /// Whether they were so before, by a router that didn't open them.
+    found: [bool; 2],
     /// Why one may not be closed any more, as it was said.
     trouble: [Option<String>; 2],
 }
@@ -28,10 +31,13 @@ impl Closed {
     /// # Errors
     /// What the system says, with the interface; what was closed by then is opened again.
     pub fn start(names: &[String; 2], indices: [Option<u32>; 2]) -> io::Result<Closed> {
-        let mut this = Closed { names: names.clone(), closed: [None; 2], trouble: [None, None] };
+        let mut this =
+            Closed { names: names.clone(), closed: [None; 2], found: [false; 2], trouble: [None, None] };
         for (port, index) in indices.into_iter().enumerate() {
             let index = index.ok_or_else(|| this.named(port, &io::Error::from_raw_os_error(libc::ENODEV)))?;
+            let found = Netlink::open().and_then(|n| n.is_closed(index)).map_err(|e| this.named(port, &e))?;
             this.take_up(port, index)?;
+            this.found[port] = found;
         }
         Ok(this)
     }
@@ -46,6 +52,7 @@ impl Closed {
         }
         // Even if it fails half-way: then what is there has to go.
         self.closed[port] = Some(index);
+        self.found[port] = false;
         Netlink::open().and_then(|n| n.close(index)).map(drop).map_err(|e| self.named(port, &e))
     }
 
@@ -95,6 +102,11 @@ impl Closed {
         io::Error::new(e.kind(), format!("interface `{}`: {text}", self.names[port]))
     }
 
+    /// Leaves them closed for the next start, after a fault: what failed may be what an attacker wants.
+    pub fn leave_closed(&mut self) {
+        self.closed = [None; 2];
+    }
+
     /// Opens both again, even if one fails. Once is enough.
     ///
     /// # Errors
@@ -123,6 +135,9 @@ pub fn release(interface: &str) -> io::Result<()> {
 
 impl Drop for Closed {
     fn drop(&mut self) {
+        for (closed, found) in self.closed.iter_mut().zip(self.found) {
+            *closed = closed.filter(|_| !found);
+        }
         if let Err(e) = self.end() {
             eprintln!("inprofiled: a port stays closed to the machine's own IP stack: {e}");
         }

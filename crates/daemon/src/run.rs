@@ -313,7 +313,14 @@ fn finish(
     if let Err(e) = offloads.restore() {
         log.error("offload", "could not be restored", &[("why", e.to_string().into())]);
     }
-    if let Err(e) = closed.end() {
+    if outcome.is_err() {
+        closed.leave_closed();
+        log.warn(
+            "port",
+            "the ports stay closed to the machine's own IP stack, until the next start or `inprofiled release`",
+            &[],
+        );
+    } else if let Err(e) = closed.end() {
         let why = ("why", e.to_string().into());
         log.error("port", "a port stays closed to the machine's own IP stack", &[why]);
     }

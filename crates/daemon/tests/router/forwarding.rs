@@ -198,7 +198,7 @@ fn metrics_are_served_and_privileges_gone() {
 
     let status = std::fs::read_to_string(format!("/proc/{}/status", bench.pid())).unwrap();
     let of = |key: &str| status.lines().find_map(|l| l.strip_prefix(key)).unwrap().trim().to_owned();
-    // What is left: CAP_NET_ADMIN, as offloads are to be restored.
+    // What is left: CAP_NET_ADMIN, as the ports are to be as they were.
     assert_eq!(
         (of("CapEff:"), of("CapPrm:"), of("NoNewPrivs:")),
         ("0000000000001000".into(), "0000000000001000".into(), "1".into())

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::process::Command;
 
+use inprofile_daemon::closed::Closed;
 use inprofile_daemon::offload;
+use inprofile_live::io::netlink::Netlink;
+use inprofile_live::io::sys::interface_index;
 
 use crate::bench::{Bench, PROGRAM, plain};
 use crate::neighbours::{PORTS, SERVICE, Street, all};
@@ -188,6 +191,28 @@ fn what_is_closed_is_named_and_can_be_released() {
     assert!(
         hooks(&street.bench, "wan0").contains("clsact") && !hooks(&street.bench, "lan0").contains("clsact")
     );
+}
+
+/// Opened by an orderly end alone: not by a fault, nor by a start that fails and found them closed.
+#[test]
+fn only_an_orderly_end_opens_the_ports() {
+    let Some(bench) = Bench::new("host-fault") else { return };
+    let outcome = bench.namespace.within(|| {
+        let names = PORTS.map(str::to_owned);
+        let indices = PORTS.map(|port| interface_index(port).ok());
+        let closed = || PORTS.map(|port| Netlink::open()?.is_closed(interface_index(port)?));
+        let are = |state: bool| closed().into_iter().all(|found| found.unwrap() == state);
+        drop(Closed::start(&names, indices)?);
+        assert!(are(false), "a start that fails");
+        Closed::start(&names, indices)?.leave_closed();
+        assert!(are(true), "a fault");
+        drop(Closed::start(&names, indices)?);
+        assert!(are(true), "a start that fails after it");
+        Closed::start(&names, indices)?.end()?;
+        assert!(are(false), "an orderly end");
+        Ok(())
+    });
+    outcome.unwrap();
 }
 
 /// Without the right to close its ports it doesn't start.

@@ -69,7 +69,7 @@ fn a_port_in_a_bridge_is_refused() {
     assert_adds_up(&bench.stats());
 }
 
-/// With an address the kernel answers at the port, and may route what comes in there: said at the start.
+/// An address at a port serves nobody while the router runs: said at the start, and by `check`.
 #[test]
 fn an_address_at_a_port_is_warned_of() {
     let Some(mut bench) = Bench::new("address") else { return };

@@ -126,7 +126,7 @@ fn it_becomes_the_user_it_is_told_to() {
         let thread: u32 = entry.unwrap().file_name().to_str().unwrap().parse().unwrap();
         assert_eq!(status(thread, "Uid"), [nobody.as_str(); 4].join(" "));
         assert_eq!((status(thread, "Gid"), status(thread, "Groups").as_str()), (status(thread, "Uid"), ""));
-        // CAP_NET_ADMIN (12), as offloads are to be restored; nothing to pass on.
+        // CAP_NET_ADMIN (12), as the ports are to be as they were; nothing to pass on.
         for (set, bits) in [("CapEff", 1 << 12), ("CapPrm", 1 << 12), ("CapInh", 0), ("CapAmb", 0u64)] {
             assert_eq!(u64::from_str_radix(&status(thread, set), 16), Ok(bits), "{set}");
         }
