@@ -7,6 +7,7 @@ local ones.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,9 +24,12 @@ from typer.testing import CliRunner
 import inprofile
 from inprofile import __version__, sweep
 from inprofile.cli import app
+from inprofile.experiment.dump import written
 from inprofile.run import clusters
 from inprofile.run.clusters import VersionSkew
-from inprofile.run.pool import BackendError
+from inprofile.run.experiments import run_many
+from inprofile.run.pool import Backend, BackendError
+from inprofile.run.storage import TABLES
 from test_sweeps import BASE, RATES, checksums
 
 SEEDS = 8
@@ -142,6 +146,38 @@ def test_array_jobs_with_one_killed_make_the_same_bytes(
     assert [p.name for p in tmp_path.iterdir()] == ["r"]
 
 
+def test_experiments_are_measured_the_same_on_a_cluster_and_by_slurm(tmp_path: Path) -> None:
+    """What comparisons, suites, papers and atlases ask for; one after the other on the same back end."""
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("submitit")
+    variants = [BASE.set("links.bottleneck.rate", f"{rate} Mbit/s") for rate in (2, 3)]
+    other = inprofile.parse(written(BASE).replace("Four flows", "Other flows"))
+    asked = [[(variants[0], 3), (other, [7, 5])], [(variants[1], 2), (variants[1], 2)]]
+    here = [run_many(work, trace=True) for work in asked]
+
+    def same(backend: Backend) -> None:
+        for work, expected in zip(asked, here, strict=True):
+            told: list[tuple[int, int]] = []
+            found = run_many(work, backend, lambda *at, to=told: to.append(at), trace=True)  # type: ignore[misc]
+            assert told[0][0] == 0
+            assert told[-1] == (sum(len(r.seeds) for r in expected),) * 2
+            for one, result in zip(expected, found, strict=True):
+                assert result.provenance == one.provenance
+                for name in TABLES:
+                    assert getattr(result, name).to_pylist() == getattr(one, name).to_pylist(), name
+
+    with cluster(tmp_path, 1) as (address, _):
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=60)
+        backend = clusters.Dask(address)
+        try:
+            same(backend)
+        finally:
+            backend.close()
+    same(clusters.Slurm(tmp_path / "r", cluster="local"))
+    assert not (tmp_path / "r.slurm").exists()
+
+
 def kill(pid: int) -> None:
     """A process and its children."""
     with suppress(FileNotFoundError, ProcessLookupError):
@@ -183,6 +219,9 @@ def test_what_jobs_made_after_the_command_was_killed_is_taken_up(
         (["--cluster", "x", "--slurm"], "choose one"),
         (["--slurm-set", "cluster"], "write KEY=VALUE"),
         (["--cluster", "x", "--jobs", "2"], "--jobs is for this machine"),
+        (["--backend", "dask"], "write threads, slurm, or the address of a Dask scheduler"),
+        (["--backend", "127.0.0.1:1", "--slurm-set", "cluster=local"], "choose one"),
+        (["--backend", "nowhere://127.0.0.1:1"], "there is no Dask scheduler at nowhere://127.0.0.1:1"),
     ],
 )
 def test_places_that_do_not_fit_are_refused(tmp_path: Path, arguments: list[str], says: str) -> None:
@@ -202,3 +241,37 @@ def test_without_its_package_it_says_what_to_install(
     (needed,) = project["optional-dependencies"][made.lower()]
     with pytest.raises(BackendError, match=re.escape(f"pip install '{needed}' into Inprofile's environment")):
         getattr(clusters, made)(tmp_path / "r")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["reproduce", "ard", "--quick"], ["atlas", "ard"], ["compare", "--quick"], ["suite", "rfc7928"]],
+)
+def test_every_study_takes_a_back_end_and_refuses_one_that_is_not_there(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, [*command, "--backend", "nowhere://x:1"])
+    assert done.exit_code == 2
+    assert "there is no Dask scheduler at nowhere://x:1" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_comparison_by_slurm_is_the_one_made_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("submitit")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.toml").write_text(inprofile.STARTER)
+    short = ["--set", "duration=5 s", "--set", "measure.from=1 s", "--set", "measure.to=5 s"]
+    command = ["compare", "e.toml", "--schemes", "drop-tail,rio", "--quick", *short, "--out"]
+    for out, more in (
+        ("here", ["--jobs", "2"]),
+        ("there", ["--backend", "slurm", "--slurm-set", "cluster=local"]),
+    ):
+        done = CliRunner().invoke(app, [*command, out, *more])
+        assert done.exit_code == 0, done.output
+        shutil.rmtree("results")
+    for name in ("results.json", "measures.csv"):
+        assert (tmp_path / "there/compare" / name).read_bytes() == (
+            tmp_path / "here/compare" / name
+        ).read_bytes()

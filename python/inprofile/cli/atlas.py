@@ -9,6 +9,7 @@ import typer
 
 from .._input import MOST_POINTS
 from ..run.storage import check_folder
+from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Planned, Refused, emit, guarded, shortened
 from .effort import effort
 from .progress import resumable
@@ -30,6 +31,8 @@ def atlas(
     budget: Annotated[int, typer.Option(help="Number of points per paper.")] = 48,
     plan: Planned = False,
     jobs: Jobs = None,
+    backend: Where = "threads",
+    slurm_set: SlurmSet = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Also write each paper's atlas.json to OUT/PAPER.", show_default=False),
@@ -61,14 +64,14 @@ def atlas(
         return
     before, total = 0, sum(p.runs for p in plans)
     made = []
-    with resumable(work.CACHE, total) as tell:
+    with made_by(backend, jobs, slurm_set, work.CACHE) as where, resumable(work.CACHE, total) as tell:
         for planned in plans:
 
             def more(done: int, runs: int, what: str, before: int = before) -> None:
                 tell(min(before + done, total), total, what)
 
             try:
-                found = work.make(planned, jobs, progress=more)
+                found = work.make(planned, progress=more, backend=where)
             except ValueError as error:
                 raise Refused(str(error)) from None
             before += planned.runs

@@ -12,6 +12,7 @@ from ..metrics.quantity import quantity
 from ..metrics.summary import text_table
 from ..own.registry import registered
 from ..run.storage import check_folder
+from .backend import SlurmSet, Where, made_by
 from .common import (
     Jobs,
     Json,
@@ -60,6 +61,8 @@ def compare(
     plan: Planned = False,
     mechanism: Own = None,
     jobs: Jobs = None,
+    backend: Where = "threads",
+    slurm_set: SlurmSet = None,
     out: Annotated[Path, typer.Option(help="Folder for reports; the page is written to compare/ in it.")] = (
         Path("reports")
     ),
@@ -92,8 +95,10 @@ def compare(
     affordable(made.packets, yes, made.runs)
     check_folder(out)
     check_overview(out)
-    with resumable(CACHE, made.runs) as tell:
-        comparison = work(files, quick, names, jobs, out, progress=tell, own=own, overrides=overrides)
+    with made_by(backend, jobs, slurm_set, CACHE) as where, resumable(CACHE, made.runs) as tell:
+        comparison = work(
+            files, quick, names, out=out, progress=tell, own=own, overrides=overrides, backend=where
+        )
     if json_:
         emit(comparison.to_json())
     else:

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from .._input import visible
 from ..run.storage import check_folder
+from .backend import SlurmSet, Where, made_by
 from .common import (
     INTERRUPTED,
     TERMINATED,
@@ -94,6 +95,8 @@ def contracts(
     trials: Annotated[int, typer.Option(min=4, max=10_000, help="Settings that each scheme gets.")] = 24,
     mechanism: Own = None,
     jobs: Jobs = None,
+    backend: Where = "threads",
+    slurm_set: SlurmSet = None,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
@@ -121,11 +124,12 @@ def contracts(
     print(f"about {runs:,} runs, {long(runs * each, jobs)}", file=sys.stderr)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
-    with full_disk(place / RUNS), _kept(place / RUNS) as count:
+    made = made_by(backend, jobs, slurm_set, place)
+    with made as where, full_disk(place / RUNS), _kept(place / RUNS) as count:
         answer = found_for(
             question,
             trials=trials,
-            jobs=jobs,
+            backend=where,
             place=place / RUNS,
             progress=lambda text: print(visible(text, lines=False), file=sys.stderr),
             count=count,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..run.storage import check_folder
+from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Open, Planned, Refused, emit, guarded, say
 from .effort import effort
 from .progress import resumable
@@ -40,6 +41,8 @@ def reproduce(
     ] = False,
     sweeps: Annotated[bool, typer.Option("--sweeps", hidden=True)] = False,
     jobs: Jobs = None,
+    backend: Where = "threads",
+    slurm_set: SlurmSet = None,
     out: Annotated[Path, typer.Option(help="Folder for reports, one subfolder per paper.")] = Path("reports"),
     figures: Annotated[
         str | None, typer.Option(help="Also write every figure for print: svg or pdf.", show_default=False)
@@ -80,9 +83,18 @@ def reproduce(
         return
     check_folder(out)
     check_overview(out)
-    with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
+    runs = sum(p.runs for p in plans)
+    with made_by(backend, jobs, slurm_set, work.CACHE) as where, resumable(work.CACHE, runs) as tell:
         reports = work.reproduce(
-            wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas, senders=senders
+            wanted,
+            quick,
+            full,
+            out=out,
+            progress=tell,
+            figures=figures,
+            atlas=atlas,
+            senders=senders,
+            backend=where,
         )
     if json_:
         from ..studies.reproduce.report.data import report_json

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..run.storage import FolderInUse, check_folder
+from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Open, Planned, Refused, Yes, emit, guarded, names_of, say, seeds_of
 from .effort import affordable, print_plan
 from .progress import resumable
@@ -59,6 +60,8 @@ def suite(
     ] = False,
     plan: Planned = False,
     jobs: Jobs = None,
+    backend: Where = "threads",
+    slurm_set: SlurmSet = None,
     out: Annotated[Path, typer.Option(help="Folder for reports; the report is written to SUITE/ in it.")] = (
         Path("reports")
     ),
@@ -108,7 +111,7 @@ def suite(
             f"{out / name} has a report with other options ({other}): it is replaced when this one is done."
             f" --out keeps both; its runs stay in {CACHE}.\n"
         )
-    with resumable(CACHE, made.runs) as tell:
+    with made_by(backend, jobs, slurm_set, CACHE) as where, resumable(CACHE, made.runs) as tell:
         done = work(
             name,
             aqms=aqms,
@@ -117,7 +120,7 @@ def suite(
             quick=quick,
             seeds=count,
             files=files,
-            jobs=jobs,
+            backend=where,
             out=out,
             progress=tell,
         )

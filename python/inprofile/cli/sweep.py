@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ import typer
 
 from .._input import visible
 from ..metrics.quantity import pm
+from .backend import SlurmSet, Where, made_by
 from .common import (
     INTERRUPTED,
     TERMINATED,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-    from ..run.pool import Backend
     from ..studies.sweep import State, Sweep
     from ..studies.sweep.plan import Plan
 
@@ -104,23 +104,10 @@ def sweep(
     set_: Set = None,
     mechanism: Own = None,
     jobs: Jobs = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Run on this Dask cluster: tcp://host:8786.", show_default=False
-        ),
-    ] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="Run as SLURM array jobs; OUT is shared.")] = False,
-    slurm_set: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--slurm-set",
-            metavar="KEY=VALUE",
-            help="What submitit takes: slurm_partition=short, timeout_min=60; cluster=local tries it here."
-            " Repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    backend: Where = "threads",
+    cluster: Annotated[str | None, typer.Option(hidden=True)] = None,
+    slurm: Annotated[bool, typer.Option("--slurm", hidden=True)] = False,
+    slurm_set: SlurmSet = None,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
@@ -147,9 +134,11 @@ def sweep(
         shown = [named(name) for name in metric or []]
         check_folder_of(planned, out)
         affordable(planned.packets, yes, planned.runs)
-        backend = _backend(jobs, cluster, slurm, slurm_set, out)
-        with closing(backend), full_disk(out), _watched(planned, out) as watch:
-            found = run_plan(planned, out, backend, watch=watch, **({"metrics": shown} if shown else {}))
+        # Written before --backend was there for every command.
+        place = cluster or ("slurm" if slurm else backend)
+        made = made_by(place, jobs, slurm_set, out)
+        with made as where, full_disk(out), _watched(planned, out) as watch:
+            found = run_plan(planned, out, where, watch=watch, **({"metrics": shown} if shown else {}))
     except SweepError as error:
         raise Refused(str(error)) from None
     picture = None
@@ -161,28 +150,6 @@ def sweep(
         emit(as_json(found, scenario.file, out, picture))
     else:
         say(as_text(found, shown, out, picture))
-
-
-def _backend(
-    jobs: int | None, cluster: str | None, slurm: bool, slurm_set: list[str] | None, out: Path
-) -> Backend:
-    if cluster is None and not slurm and not slurm_set:
-        from ..run.pool import Local
-
-        return Local(jobs)
-    from ..run import clusters
-
-    if jobs is not None:
-        raise Refused("--jobs is for this machine's threads: elsewhere the cluster says how many there are")
-    if cluster is not None:
-        return clusters.Dask(cluster)
-    settings: dict[str, Any] = {}
-    for text in slurm_set or []:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            raise Refused(f"--slurm-set {text}: write KEY=VALUE, such as --slurm-set slurm_partition=short")
-        settings[key.strip()] = int(value) if value.strip().isdigit() else value.strip()
-    return clusters.Slurm(out, **settings)
 
 
 @contextmanager

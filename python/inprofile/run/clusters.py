@@ -158,7 +158,7 @@ class Dask:
             import distributed
         except ImportError:
             raise BackendError(
-                "--cluster needs the package distributed: pip install 'distributed>=2026.1'"
+                "a Dask cluster needs the package distributed: pip install 'distributed>=2026.1'"
                 " into Inprofile's environment, here and on the workers"
             ) from None
         try:
@@ -276,7 +276,7 @@ class Slurm:
             import submitit
         except ImportError:
             raise BackendError(
-                "--slurm needs the package submitit: pip install 'submitit>=1.5'"
+                "SLURM needs the package submitit: pip install 'submitit>=1.5'"
                 " into Inprofile's environment, here and on the nodes"
             ) from None
         # Beside the dataset, which tells nothing of where it was made.
@@ -285,6 +285,7 @@ class Slurm:
         self._place.mkdir(parents=True, exist_ok=True)
         self._inbox = self._place
         kind = settings.pop("cluster", "slurm")
+        self._children: list[Any] | None = [] if kind == "local" else None
         try:
             self._executor: Any = submitit.AutoExecutor(folder=self._place / "logs", cluster=kind)
             known = {"name": "inprofile", "cpus_per_task": 1, "timeout_min": 60}
@@ -329,12 +330,19 @@ class Slurm:
                 for job in sent:
                     job.cancel()
                 raise
+            if self._children is not None:
+                self._children += sent
             if failed and tries == _TRIES:
                 raise OSError(f"{len(failed)} batches failed {_TRIES} times; the last said: {failed[-1][1]}")
             work = [batch for batch, _ in failed]
 
     def end(self) -> None:
         """Remove what jobs left beside the dataset, their logs too."""
+        # A process of this machine has left its results, and may still be about to end.
+        for job in self._children or ():
+            job.wait()
+        if self._children:
+            self._children.clear()
         shutil.rmtree(self._place, ignore_errors=True)
 
     def close(self) -> None:
