@@ -132,7 +132,7 @@ def test_invalid_points_count_nowhere() -> None:
 
 def test_written_is_what_is_printed(tmp_path: Path) -> None:
     paper = atlas.load_paper("ard")
-    planned = atlas.Plan(replace(paper), FACTORS, [], 3, ["X1"])
+    planned = atlas.AtlasPlan(replace(paper), FACTORS, [], 3, ["X1"])
     visited = _visited(lambda p: _by(p.point["rtt"].value == "with_queue"))
     made = atlas.Atlas(planned, visited, [answer("X1", FACTORS, visited)], [])
     write(made, tmp_path / "atlas.json")
@@ -161,7 +161,7 @@ def test_kinds_are_told_apart() -> None:
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> atlas.Plan:
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> atlas.AtlasPlan:
     """Three points of paper A with two seeds each, in an empty working directory."""
     real = atlas.load_paper("ard")
     about = {**real.about, "seeds": {**real.about["seeds"], "atlas": 2}}
@@ -170,7 +170,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> atlas.Plan:
     return atlas.plan("ard", 3, ["A1"])
 
 
-def test_interrupted_it_goes_on_where_it_was(small: atlas.Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_it_goes_on_where_it_was(small: atlas.AtlasPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was measured is not run again, and the outcome is that of an uninterrupted run."""
     monkeypatch.setattr(sys.modules["inprofile.studies.atlas.visit"], "TOGETHER", 8)
     whole = atlas_json(atlas.make(small, cache=None))
@@ -194,7 +194,9 @@ def test_interrupted_it_goes_on_where_it_was(small: atlas.Plan, monkeypatch: pyt
     assert atlas_json(atlas.make(small)) == whole
 
 
-def test_a_damaged_cell_is_run_again_and_told(small: atlas.Plan, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_cell_is_run_again_and_told(
+    small: atlas.AtlasPlan, capfd: pytest.CaptureFixture[str]
+) -> None:
     whole = atlas_json(atlas.make(small))
     first, second, third, *_ = sorted(Path("results/cache/atlas/ard").iterdir())
     good = first.read_bytes()

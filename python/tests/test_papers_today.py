@@ -112,7 +112,7 @@ def test_a_trial_that_is_refused_says_why_and_the_others_stand() -> None:
     }
     wrong = few["bbr"].batches[0][0]
     few["bbr"].batches = [[replace(wrong, values={**wrong.values, "tcp": {"profile": "none"}})]]
-    found = today.make(today.Plan(planned.paper, few))
+    found = today.make(today.SendersPlan(planned.paper, few))
     assert set(found["invalid"]) == {"bbr"}
     assert "tcp.profile" in found["invalid"]["bbr"]
     assert all(set(c["verdicts"]) == {today.OWN, "linux", "prague"} for c in found["claims"])

@@ -9,7 +9,7 @@ import pytest
 
 from inprofile.studies.plan import Question, read_question
 from inprofile.studies.plan.police import batch
-from inprofile.studies.plan.policer import Question as Policed
+from inprofile.studies.plan.policer import PolicerQuestion as Policed
 from inprofile.studies.plan.policer import batch as policer_batch
 from inprofile.studies.plan.search import Tried
 

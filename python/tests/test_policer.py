@@ -14,9 +14,17 @@ from inprofile import load
 from inprofile.cli import app
 from inprofile.cli.plan_policer import as_json, as_text
 from inprofile.studies.plan import round_trips
-from inprofile.studies.plan.policer import Answer, Question, answer, commands, rules_of_thumb, scenario, tries
+from inprofile.studies.plan.policer import (
+    Answer,
+    PolicerQuestion,
+    answer,
+    commands,
+    rules_of_thumb,
+    scenario,
+    tries,
+)
 
-QUESTION = Question("10 Mbit/s", ["20 ms"], seeds=5)
+QUESTION = PolicerQuestion("10 Mbit/s", ["20 ms"], seeds=5)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +42,7 @@ def test_the_burst_is_enough_and_half_of_it_is_not(found: Answer) -> None:
 
 
 def test_runs_have_round_trip_times_of_their_own() -> None:
-    def rtts(question: Question, seed: int) -> object:
+    def rtts(question: PolicerQuestion, seed: int) -> object:
         (group,) = scenario(question, 25_000, seed).check().effective["flows"]
         return group["rtt"]
 
@@ -45,12 +53,12 @@ def test_runs_have_round_trip_times_of_their_own() -> None:
     assert 0.0215 < drawn[-1] <= 0.022
     # As evenly as so few can be.
     assert all(b - a < 0.0005 for a, b in pairwise(drawn))
-    assert len({str(rtts(Question("10 Mbit/s", ["20..20 ms"]), seed)) for seed in (1, 2)}) == 1
+    assert len({str(rtts(PolicerQuestion("10 Mbit/s", ["20..20 ms"]), seed)) for seed in (1, 2)}) == 1
     # Several flows fill the range in each run, and each of a list keeps to its own.
-    together = round_trips.drawn(Question("10 Mbit/s", ["20..80 ms"], flows=3).round_trips, 3, 1)
+    together = round_trips.drawn(PolicerQuestion("10 Mbit/s", ["20..80 ms"], flows=3).round_trips, 3, 1)
     assert [0.02 <= x < 0.04 or 0.04 <= x < 0.06 or 0.06 <= x <= 0.08 for x in together] == [True] * 3
     assert all(b - a == pytest.approx(0.02) for a, b in pairwise(together))
-    apart = round_trips.drawn(Question("10 Mbit/s", ["10 ms", "100 ms"], flows=2).round_trips, 2, 1)
+    apart = round_trips.drawn(PolicerQuestion("10 Mbit/s", ["10 ms", "100 ms"], flows=2).round_trips, 2, 1)
     assert 0.009 <= apart[0] <= 0.011
     assert 0.09 <= apart[1] <= 0.11
 

@@ -523,7 +523,7 @@ def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:
 
 
 @pytest.fixture(scope="module")
-def quick_map() -> inprofile.studies.suite.Plan:  # type: ignore[name-defined]
+def quick_map() -> inprofile.studies.suite.SuitePlan:  # type: ignore[name-defined]
     return plan("l4s", aqms=["dualpi2"], scenarios=["map"], quick=True)
 
 

@@ -15,7 +15,7 @@ from .effort import effort
 from .progress import resumable
 
 if TYPE_CHECKING:
-    from ..studies.atlas import Atlas, Plan
+    from ..studies.atlas import Atlas, AtlasPlan
 
 
 @guarded
@@ -87,7 +87,7 @@ def atlas(
             typer.echo(as_text(each))
 
 
-def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
+def _print_plan(plans: list[AtlasPlan], jobs: int | None, as_json: bool) -> None:
     from ..studies.atlas import CACHE
 
     if as_json:

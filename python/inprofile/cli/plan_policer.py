@@ -12,7 +12,7 @@ from .._input import visible
 from ..metrics.quantity import number, pm, quantity
 from ..metrics.summary import text_table
 from ..run.storage import check_folder, write_whole
-from ..studies.plan.policer import Answer, Question, answer, batch, commands, scenario
+from ..studies.plan.policer import Answer, PolicerQuestion, answer, batch, commands, scenario
 from .common import Jobs, Json, Refused, emit, guarded, say
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def policer(
 ) -> None:
     """How large a policer's burst has to be: the smallest with which TCP gets the rate, and the curve."""
     try:
-        question = Question(rate, rtt, flows, tcp, link, goal, seeds)
+        question = PolicerQuestion(rate, rtt, flows, tcp, link, goal, seeds)
         scenario(question, 15_000)
     except ValueError as error:
         if type(error) is not ValueError:
@@ -135,7 +135,7 @@ def as_text(found: Answer, out: Path | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def _times(question: Question) -> str:
+def _times(question: PolicerQuestion) -> str:
     """What runs are given."""
     return ", ".join(map(str, question.round_trips))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..papers.judge import Judged
     from ..papers.report import Report
     from ..papers.verdicts import Answered
-    from ..studies.reproduce import Plan
+    from ..studies.reproduce import ReproductionPlan
 
 
 @guarded
@@ -109,7 +109,7 @@ def reproduce(
                 webbrowser.open(report.page.resolve().as_uri())
 
 
-def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool, senders: bool) -> None:
+def _print_plan(plans: list[ReproductionPlan], jobs: int | None, as_json: bool, senders: bool) -> None:
     from ..papers import today
     from ..studies.reproduce import CACHE
 

@@ -16,7 +16,7 @@ from .effort import affordable, print_plan
 from .progress import resumable
 
 if TYPE_CHECKING:
-    from ..studies.suite import Plan
+    from ..studies.suite import SuitePlan
     from ..studies.suite.scenarios import About
 
 
@@ -133,7 +133,7 @@ def suite(
         webbrowser.open(done.page.resolve().as_uri())
 
 
-def _otherwise(made: Plan, out: Path) -> str:
+def _otherwise(made: SuitePlan, out: Path) -> str:
     """What an earlier report in the folder was made of, if that differs; raise FolderInUse if it is none."""
     from ..studies.suite.page import earlier
 
@@ -179,7 +179,7 @@ def _count(text: str) -> int:
     return found
 
 
-def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
+def _print_plan(plan: SuitePlan, jobs: int | None, as_json: bool) -> None:
     from ..studies.suite import CACHE
 
     what = f"{len(plan.contestants)} contestants in {len(plan.definitions)} scenarios"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from ..studies.sweep import State, Sweep
-    from ..studies.sweep.plan import Plan
+    from ..studies.sweep.plan import SweepPlan
 
 ROWS = 12
 """Settings shown while it runs."""
@@ -153,7 +153,7 @@ def sweep(
 
 
 @contextmanager
-def _watched(planned: Plan, out: Path) -> Iterator[Callable[[State], None]]:
+def _watched(planned: SweepPlan, out: Path) -> Iterator[Callable[[State], None]]:
     """A table and a bar on standard error while a terminal looks on, elsewhere a line now and then.
 
     What is interrupted says what is kept, and leaves with code 130 (or 143).
@@ -204,7 +204,7 @@ def _nothing() -> Iterator[None]:
     yield None
 
 
-def _bar(planned: Plan) -> Progress:
+def _bar(planned: SweepPlan) -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     return Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

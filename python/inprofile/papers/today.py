@@ -25,7 +25,7 @@ from ..run.storage import replace_text
 from . import Batches, Job, Paper, rerun
 from .rows import TableRow, bounds_of, printed_rows
 
-__all__ = ["NAME", "OWN", "Plan", "committed", "make", "plan", "stale", "write"]
+__all__ = ["NAME", "OWN", "SendersPlan", "committed", "make", "plan", "stale", "write"]
 
 #: The file in a paper's folder.
 NAME = "today.json"
@@ -36,7 +36,7 @@ _WINDOW = "1000 packets"
 
 
 @dataclass(frozen=True)
-class Plan:
+class SendersPlan:
     """What is run of a paper: by sender, its own first."""
 
     paper: Paper
@@ -62,13 +62,13 @@ class Plan:
         ]
 
 
-def plan(paper: Paper, quick: bool = False) -> Plan:
+def plan(paper: Paper, quick: bool = False) -> SendersPlan:
     """List what is run; `quick` with the seeds of a quick reproduction."""
     about = {**paper.about, "setups": paper.setups[:1], "variants": [], "sweeps": [], "coarse": True}
     here = replace(paper, about=about)
     own: Batches = here.module("experiments").jobs(here, quick)
     batches = {OWN: own} | {s.id: _sent(here, own, s) for s in senders()}
-    return Plan(paper, {sender: rerun.Trial(here, made) for sender, made in batches.items()})
+    return SendersPlan(paper, {sender: rerun.Trial(here, made) for sender, made in batches.items()})
 
 
 def _sent(paper: Paper, batches: Batches, sender: Sender) -> Batches:
@@ -89,7 +89,7 @@ def _sent(paper: Paper, batches: Batches, sender: Sender) -> Batches:
 
 
 def make(
-    planned: Plan,
+    planned: SendersPlan,
     backend: Backend | None = None,
     cache: Path | None = None,
     progress: Callable[[int], None] = lambda ran: None,

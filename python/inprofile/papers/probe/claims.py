@@ -17,7 +17,7 @@ from ..judge import Comparison, Finding
 from ..rows import TableRow, row
 from .frontiers import MATCHED
 from .notes import notes
-from .runs import Cells, Flows, Runs, minus, per_seed
+from .runs import Cells, Flows, ProbeRuns, minus, per_seed
 
 __all__ = ["UDP", "Cells", "findings", "rests_on", "table"]
 
@@ -251,7 +251,7 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
         paper = replace(paper, about={**paper.about, "bin": entry.word("bin")})
     found = []
     for setup in paper.setups:
-        runs = Runs(cells, setup.id)
+        runs = ProbeRuns(cells, setup.id)
         js = [Flows(runs, topology) for topology in paper.topologies]
         for claim in asked:
             if all(key in runs for key in _needs(paper, claim)):
@@ -280,7 +280,7 @@ def table(paper: Paper, cells: Cells) -> list[TableRow]:
     """
     rows: list[TableRow] = []
     for setup in paper.setups:
-        runs = Runs(cells, setup.id)
+        runs = ProbeRuns(cells, setup.id)
         for j in (Flows(runs, topology) for topology in paper.topologies):
             for scheme in ("soft", "soft-one", "hard", "hard-one"):
                 if ("frontier", j.id, scheme) in runs:

@@ -11,7 +11,7 @@ import numpy as np
 from ...metrics.stats import estimate
 from .. import Paper
 from .frontiers import log_ratio
-from .runs import Runs
+from .runs import ProbeRuns
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -69,11 +69,11 @@ def laws(report: Report) -> list[Law]:
     return [
         _law(setup.title, runs)
         for setup in report.paper.setups
-        if ("frontier", "ten", "soft") in (runs := Runs(report.cells, setup.id))
+        if ("frontier", "ten", "soft") in (runs := ProbeRuns(report.cells, setup.id))
     ]
 
 
-def _law(title: str, runs: Runs) -> Law:
+def _law(title: str, runs: ProbeRuns) -> Law:
     none = runs.points("frontier", "ten", "none")
     soft = {flows: runs.frontier("frontier", flows, "soft") for flows in FLOWS}
     return Law(
@@ -89,7 +89,7 @@ def _span(values: Sequence[float]) -> str:
     return f"{min(values):.1f} to {max(values):.1f}"
 
 
-def _cut(runs: Runs, flows: str, how: str) -> Cut:
+def _cut(runs: ProbeRuns, flows: str, how: str) -> Cut:
     """Change of delay at equal goodput, in per cent, with its interval."""
     ratio = log_ratio(runs.frontier("frontier", flows, how), runs.frontier("frontier", flows, "none"))
     if ratio is None:

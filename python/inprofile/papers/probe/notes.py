@@ -10,12 +10,12 @@ from ...metrics.quantity import mean_pm
 from .. import Paper
 from .experiments import swept
 from .frontiers import Frontier, log_ratio
-from .runs import Flows, Runs
+from .runs import Flows, ProbeRuns
 
 __all__ = ["notes"]
 
 
-def notes(claim: str, paper: Paper, runs: Runs, js: list[Flows]) -> list[str]:
+def notes(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> list[str]:
     """Sentences about a claim, made of what was measured in one set-up."""
     return [*_beside(claim, paper, runs, js), *_readings(claim, paper, runs)]
 
@@ -28,7 +28,7 @@ def _percent(x: float, digits: int = 0) -> str:
     return f"{100 * x:.{digits}f} %".replace("-", "−")
 
 
-def _swept(paper: Paper, runs: Runs, sweep: str, value: str, scheme: str) -> Frontier | None:
+def _swept(paper: Paper, runs: ProbeRuns, sweep: str, value: str, scheme: str) -> Frontier | None:
     """One value of a sweep, if it was run."""
     entry = paper.find("sweeps", sweep) if any(s.id == sweep for s in paper.sweeps) else None
     if entry is None:
@@ -37,7 +37,7 @@ def _swept(paper: Paper, runs: Runs, sweep: str, value: str, scheme: str) -> Fro
     return runs.frontier(*key) if key in runs else None
 
 
-def _readings(claim: str, paper: Paper, runs: Runs) -> Iterator[str]:
+def _readings(claim: str, paper: Paper, runs: ProbeRuns) -> Iterator[str]:
     """What another reading of the marker's rules would give: see the sweeps."""
     if claim == "C5":
         f = _swept(paper, runs, "rules-free", "A+1", "hard")
@@ -58,7 +58,7 @@ def _readings(claim: str, paper: Paper, runs: Runs) -> Iterator[str]:
             )
 
 
-def _beside(claim: str, paper: Paper, runs: Runs, js: list[Flows]) -> Iterator[str]:
+def _beside(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> Iterator[str]:
     """Overflow drops, the spread over seeds, the other number of flows, what a marker's share was."""
     if claim == "C1":
         yield _overflow(runs)
@@ -103,14 +103,14 @@ def _beside(claim: str, paper: Paper, runs: Runs, js: list[Flows]) -> Iterator[s
             yield f"With 40 flows ln(variance of the load, probe / all IN) is {told}."
 
 
-def _overflow(runs: Runs) -> str:
+def _overflow(runs: ProbeRuns) -> str:
     lost = sum(m["overflow"].sum() for key in runs.keys() for m in runs.points(*key).values())  # noqa: SIM118
     if lost == 0:
         return "No packet was lost to a full queue in any run, as the paper says of its own."
     return f"{lost:.0f} packets were lost to a full queue, which the paper rules out."
 
 
-def _spread(runs: Runs) -> str:
+def _spread(runs: ProbeRuns) -> str:
     """§3: the standard deviation over runs is below 1 % of the value."""
     kept = total = 0
     worst = 0.0

@@ -19,7 +19,7 @@ from .environment import laws, paper_says
 from .experiments import swept
 from .frontiers import Frontier, log_ratio
 from .measure import BINS
-from .runs import Runs
+from .runs import ProbeRuns
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -43,7 +43,7 @@ FIGURES = (
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
     """What the template shows, chart specifications put into `charts` by name."""
-    runs = Runs(report.cells, report.paper.setups[0].id)
+    runs = ProbeRuns(report.cells, report.paper.setups[0].id)
     titles = {t.id: t.title for t in report.paper.topologies}
     panels = [(t, how) for how in ("hard", "soft") for t in titles]
     return {
@@ -69,7 +69,7 @@ def _range(values: Sequence[float] | Array) -> dict[str, float]:
     return {"mean": e.mean, "lo": lo, "hi": hi}
 
 
-def _in_short(runs: Runs, titles: Mapping[str, str]) -> Iterator[str]:
+def _in_short(runs: ProbeRuns, titles: Mapping[str, str]) -> Iterator[str]:
     """What the frontiers say, in a few sentences made of the figures they give."""
     for topology, title in titles.items():
         changes = []
@@ -120,7 +120,7 @@ def _frontiers(lines: Mapping[str, Frontier], name: str, charts: Charts) -> str:
 
 
 def _frontier_figure(
-    runs: Runs, title: str, topology: str, how: str, titles: Mapping[str, str], charts: Charts
+    runs: ProbeRuns, title: str, topology: str, how: str, titles: Mapping[str, str], charts: Charts
 ) -> Figure:
     lines = {
         line: runs.frontier("frontier", topology, scheme)
@@ -144,7 +144,7 @@ def _frontier_figure(
     )
 
 
-def _losses(runs: Runs, how: str, charts: Charts) -> Figure:
+def _losses(runs: ProbeRuns, how: str, charts: Charts) -> Figure:
     """Fig. 7: share of packets lost over goodput, 10 flows."""
     f = runs.frontier("frontier", "ten", how)
     goodput = f["goodput"].mean(axis=1) / 1e6
@@ -158,7 +158,7 @@ def _losses(runs: Runs, how: str, charts: Charts) -> Figure:
     return Figure(name, f"10 flows, {how}")
 
 
-def _udp(runs: Runs, topology: str, how: str, titles: Mapping[str, str], charts: Charts) -> Panels:
+def _udp(runs: ProbeRuns, topology: str, how: str, titles: Mapping[str, str], charts: Charts) -> Panels:
     """Fig. 8, and the same for the other periods of the UDP source: one panel each."""
     panels = []
     for study in [study for study in UDP if (study, topology, how) in runs]:
@@ -185,7 +185,7 @@ def _curves(
     return name
 
 
-def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
+def _free(runs: ProbeRuns, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
     """A marked flow's goodput over the mean of all flows, where others go unmarked: all IN or all OUT."""
     lines = {}
     for study, words in (("free-in", "free IN"), ("free-out", "free OUT")):
@@ -196,7 +196,9 @@ def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) 
     return Figure(_curves(lines, f"free-{topology}", "marked flow / fair share", charts), titles[topology])
 
 
-def _domains(report: Report, runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
+def _domains(
+    report: Report, runs: ProbeRuns, topology: str, titles: Mapping[str, str], charts: Charts
+) -> Figure:
     """Fig. 9's outcome: marked over free flows, by domain 2's threshold."""
     lines = {}
     for scheme in ("out-30-90", "out-2-6", "out-0.1-0.3"):
@@ -209,7 +211,7 @@ def _domains(report: Report, runs: Runs, topology: str, titles: Mapping[str, str
     return Figure(chart, titles[topology])
 
 
-def _others(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
+def _others(runs: ProbeRuns, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
     lines = {
         "All IN": runs.frontier("frontier", topology, "none"),
         "Probe": runs.frontier("frontier", topology, "hard"),
@@ -219,7 +221,7 @@ def _others(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts
     return Figure(_frontiers(lines, f"others-{topology}", charts), titles[topology])
 
 
-def _load(runs: Runs, topology: str, bins: str, titles: Mapping[str, str], charts: Charts) -> Figure:
+def _load(runs: ProbeRuns, topology: str, bins: str, titles: Mapping[str, str], charts: Charts) -> Figure:
     """C10: the load's variance in bins of one length, relative to its squared mean, over goodput."""
     rows = []
     for scheme, title in (("none", "All IN"), ("soft", "Probe, soft"), ("hard", "Probe, hard")):
@@ -248,7 +250,7 @@ SHOWN = {
 }
 
 
-def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[Figure]:
+def _sweeps(report: Report, runs: ProbeRuns, charts: Charts) -> Iterator[Figure]:
     """How much a reading or an assumption matters: what the sweep shows, at each value."""
     for sweep in report.paper.sweeps:
         rows = []
@@ -268,7 +270,7 @@ def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[Figure]:
             yield Figure(name, f"{seeds} seeds, {flows}", sweep.title)
 
 
-def _shown(runs: Runs, sweep: Entry, study: str, scheme: str) -> Sequence[float] | None:
+def _shown(runs: ProbeRuns, sweep: Entry, study: str, scheme: str) -> Sequence[float] | None:
     """One value of a sweep."""
     flows, shows = sweep.word("topology"), sweep.word("shows")
     found = runs.frontier(study, flows, scheme)

@@ -13,13 +13,13 @@ from .. import Cell, Entry
 from ..judge import Comparison
 from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratio
 
-__all__ = ["Cells", "Flows", "Runs", "minus", "per_seed"]
+__all__ = ["Cells", "Flows", "ProbeRuns", "minus", "per_seed"]
 
 Cells = Mapping[Cell, Measures]
 Side = Literal["above", "below"]
 
 
-class Runs:
+class ProbeRuns:
     """The measures of a set-up's studies, by what they are asked for."""
 
     def __init__(self, cells: Cells, setup: str) -> None:
@@ -66,7 +66,7 @@ def _less(ours: Mapping[int, Measures], theirs: Mapping[int, Measures], name: st
 class Flows:
     """Comparisons with one number of flows."""
 
-    def __init__(self, runs: Runs, topology: Entry) -> None:
+    def __init__(self, runs: ProbeRuns, topology: Entry) -> None:
         """`topology`: the paper's entry, "ten" or "forty"."""
         self.runs, self.id, self.title = runs, topology.id, topology.title
 

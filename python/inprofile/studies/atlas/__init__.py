@@ -24,7 +24,7 @@ from .applies import applying
 from .design import Planned, design
 from .visit import Visited, cells_of, visit
 
-__all__ = ["BUDGET", "Atlas", "Confirmed", "Plan", "UnknownClaimError", "make", "plan", "plans"]
+__all__ = ["BUDGET", "Atlas", "AtlasPlan", "Confirmed", "UnknownClaimError", "make", "plan", "plans"]
 
 #: Where measures of finished cells are kept, from the working directory.
 CACHE = Path("results/cache/atlas")
@@ -57,7 +57,7 @@ class Confirmed:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AtlasPlan:
     """What an atlas of one paper will visit."""
 
     paper: Paper
@@ -98,7 +98,7 @@ class Plan:
 class Atlas:
     """What was found over the box."""
 
-    plan: Plan
+    plan: AtlasPlan
     visited: Sequence[Visited]
     answers: Sequence[ClaimAnswer]
     confirmed: Sequence[Confirmed]
@@ -109,7 +109,7 @@ class Atlas:
         return [v for v in self.visited if v.invalid]
 
 
-def plan(name: str, budget: int = BUDGET, claims: Sequence[str] | None = None) -> Plan:
+def plan(name: str, budget: int = BUDGET, claims: Sequence[str] | None = None) -> AtlasPlan:
     """List what an atlas of one paper visits.
 
     Raises `papers.UnknownPaperError`, `papers.factors.FactorError`, and ValueError for a budget below 1 or
@@ -120,10 +120,10 @@ def plan(name: str, budget: int = BUDGET, claims: Sequence[str] | None = None) -
     points = design(factors, budget, name)
     ids = [c.id for c in paper.claims]
     wanted = ids if claims is None else [i for i in ids if i in claims]
-    return Plan(paper, factors, points, paper.seeds.whole("atlas", SEEDS), wanted)
+    return AtlasPlan(paper, factors, points, paper.seeds.whole("atlas", SEEDS), wanted)
 
 
-def plans(names: Sequence[str], budget: int = BUDGET, claims: Sequence[str] | None = None) -> list[Plan]:
+def plans(names: Sequence[str], budget: int = BUDGET, claims: Sequence[str] | None = None) -> list[AtlasPlan]:
     """`plan` for several papers; those without any of `claims` are skipped.
 
     Raises `UnknownClaimError` where a claim is in none of them, and what `plan` raises.
@@ -137,7 +137,7 @@ def plans(names: Sequence[str], budget: int = BUDGET, claims: Sequence[str] | No
 
 
 def make(
-    planned: Plan,
+    planned: AtlasPlan,
     jobs: int | None = None,
     cache: str | Path | None = CACHE,
     progress: Progress | None = None,
@@ -177,7 +177,7 @@ def make(
 
 
 def _confirm(
-    planned: Plan,
+    planned: AtlasPlan,
     answers: Sequence[ClaimAnswer],
     backend: Backend,
     cache: Path | None,

@@ -9,15 +9,15 @@ told from the best. `run` does all that, `page` shows what it leaves, a
 
 from __future__ import annotations
 
-from .comparison import Comparison, Plan, Study
+from .comparison import Comparison, ComparisonPlan, Study
 from .own import TuneError
 from .run import compare, plan
 from .schemes import NoContractError, SchemeFileError, UnknownSchemeError
 
 __all__ = [
     "Comparison",
+    "ComparisonPlan",
     "NoContractError",
-    "Plan",
     "SchemeFileError",
     "Study",
     "TuneError",

@@ -21,7 +21,7 @@ from .winners import Ranking
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
 
-__all__ = ["Compared", "Comparison", "Plan", "Study"]
+__all__ = ["Compared", "Comparison", "ComparisonPlan", "Study"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Study:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """What a comparison will run."""
 
     studies: Sequence[Study]
@@ -125,7 +125,7 @@ class Compared:
 class Comparison:
     """What was compared, and how it came out."""
 
-    plan: Plan
+    plan: ComparisonPlan
     outcomes: list[Compared]
     version: str = __version__
     #: The page, once written.

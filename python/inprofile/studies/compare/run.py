@@ -19,7 +19,7 @@ from ...own.registry import registered
 from ...run.experiments import Experiment, measure_all
 from ...run.pool import Backend, Local
 from . import measure as _measure
-from .comparison import Compared, Comparison, Plan, Study
+from .comparison import Compared, Comparison, ComparisonPlan, Study
 from .frontier import Frontier, common_delays
 from .measure import RANKED
 from .own import own_scheme
@@ -44,7 +44,7 @@ def plan(
     schemes: Sequence[str] | None = None,
     own: Sequence[str] = (),
     overrides: Sequence[tuple[str, str]] = (),
-) -> Plan:
+) -> ComparisonPlan:
     """List what `compare` would run.
 
     `schemes` are names, and files of schemes (`schemes.read_schemes`). `own` are names of registered classes
@@ -62,7 +62,7 @@ def plan(
             # A scheme that an experiment cannot take is refused before anything has run.
             for length in {study.lengths[0], study.lengths[-1]}:
                 study.scenario.with_(scheme.values(study.place, length))
-    return Plan(studies, chosen, quick)
+    return ComparisonPlan(studies, chosen, quick)
 
 
 def _ours(quick: bool) -> Iterator[Study]:
@@ -171,7 +171,11 @@ def compare(
 
 
 def _compared(
-    planned: Plan, study: Study, backend: Backend, cache: Path | None, progress: Callable[[int], None]
+    planned: ComparisonPlan,
+    study: Study,
+    backend: Backend,
+    cache: Path | None,
+    progress: Callable[[int], None],
 ) -> Compared:
     from ...metrics import measures as _measures
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ...experiment.scenario import Scenario
 
-__all__ = ["FIGURES", "Bench", "Runs"]
+__all__ = ["FIGURES", "Bench", "RunFigures"]
 
 Array = NDArray[np.float64]
 HEAD = "plan.json"
@@ -49,7 +49,7 @@ _TABLES = ("metrics", "flows")
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunFigures:
     """Figures of the runs of one experiment, one value a seed."""
 
     seeds: tuple[int, ...]
@@ -114,7 +114,7 @@ class Bench:
         """Runs that were there already."""
         return len(self._known) - self.made
 
-    def run(self, asked: Sequence[tuple[Scenario, Sequence[int]]]) -> list[Runs]:
+    def run(self, asked: Sequence[tuple[Scenario, Sequence[int]]]) -> list[RunFigures]:
         """The figures of these experiments with these seeds, in order; what is not known is run."""
         tasks: list[Task] = []
         digests = []
@@ -168,10 +168,10 @@ class Bench:
             self._ledger.beat()
         self._tell(self.made)
 
-    def _runs(self, digest: str, seeds: Sequence[int]) -> Runs:
+    def _runs(self, digest: str, seeds: Sequence[int]) -> RunFigures:
         rows = [self._known[digest, seed] for seed in seeds]
         values = {name: np.array([_number(row[name]) for row in rows]) for name in FIGURES}
-        return Runs(tuple(seeds), values, tuple(row["worst_flow"] for row in rows))
+        return RunFigures(tuple(seeds), values, tuple(row["worst_flow"] for row in rows))
 
     def finish(self) -> None:
         """All runs are made: they become one Parquet file."""

@@ -17,7 +17,7 @@ from ...experiment.scenario import Scenario
 from ...metrics.contracts import figure_over_runs
 from ...metrics.stats import Estimate
 from ...run.pool import Backend, Local
-from .bench import Bench, Runs
+from .bench import Bench, RunFigures
 from .question import Question
 from .search import Judged, Tried, best_of, judge, search
 from .variants import Change, changed, with_more
@@ -43,7 +43,7 @@ class Confirmed:
 
     tried: Tried
     """With the runs of the selection."""
-    runs: Runs
+    runs: RunFigures
     """The fresh ones."""
     wanted: int
     """How many runs the test has; fewer were made where it had failed before."""
@@ -73,7 +73,7 @@ class Near:
     value: float
     factor: float
     judged: Judged
-    runs: Runs
+    runs: RunFigures
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Room:
     group: str
     more: int
     judged: Judged
-    runs: Runs
+    runs: RunFigures
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Answer:
     """The best of them, with the runs of the selection, best first."""
     tested: Sequence[Confirmed]
     """Candidates on fresh seeds, in the order of the tests."""
-    today: Runs
+    today: RunFigures
     """The network as its file has it."""
     near: Sequence[Near] = ()
     room: Sequence[Room] = ()
@@ -247,7 +247,7 @@ def _confirmed(question: Question, bench: Bench, candidate: Tried, number: int) 
     return Confirmed(candidate, runs, wanted, allowed, met)
 
 
-def _others_met(question: Question, runs: Runs) -> bool:
+def _others_met(question: Question, runs: RunFigures) -> bool:
     """Whether delay and best effort are what was asked for, by their intervals."""
     goal = question.goal
     delay = figure_of(runs, "delay_mean")
@@ -259,7 +259,7 @@ def _others_met(question: Question, runs: Runs) -> bool:
     return True
 
 
-def figure_of(runs: Runs, name: str) -> Estimate:
+def figure_of(runs: RunFigures, name: str) -> Estimate:
     """A figure's mean over runs with its 95 % interval."""
     return figure_over_runs(name, runs[name].tolist())
 

@@ -6,8 +6,8 @@ second's worth, 80 % of one, 5 kB) knows round-trip time, number of flows and co
 does. An answer holds for the round-trip times that were asked for (`round_trips`), so half and twice of them
 stand beside it.
 
-    >>> from inprofile.studies.plan.policer import Question, tries
-    >>> question = Question("10 Mbit/s", ["20 ms"])
+    >>> from inprofile.studies.plan.policer import PolicerQuestion, tries
+    >>> question = PolicerQuestion("10 Mbit/s", ["20 ms"])
     >>> [burst for burst in tries(question)][:3]
     [4500, 9000, 18000]
 """
@@ -37,7 +37,7 @@ __all__ = [
     "OTHERS",
     "Answer",
     "Point",
-    "Question",
+    "PolicerQuestion",
     "answer",
     "batch",
     "commands",
@@ -116,7 +116,7 @@ def _rate(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Question:
+class PolicerQuestion:
     """What is policed."""
 
     rate: str
@@ -150,7 +150,7 @@ class Question:
         """What runs are given, one or one a flow."""
         return tuple(map(round_trips.of, self.rtt))
 
-    def at(self, factor: float) -> Question:
+    def at(self, factor: float) -> PolicerQuestion:
         """The same with round-trip times so many times as long."""
         scaled = [one.times(factor) for one in self.round_trips]
         return replace(self, rtt=[f"{1e3 * one.lo:.6g}..{1e3 * one.hi:.6g} ms" for one in scaled])
@@ -210,7 +210,7 @@ class Point:
 class Answer:
     """The smallest burst that is enough, and all that was tried."""
 
-    question: Question
+    question: PolicerQuestion
     chosen: Point | None
     """On seeds that its choice did not use; None where no burst is enough."""
     curve: tuple[Point, ...]
@@ -234,7 +234,7 @@ class Answer:
         return passed / (question.bits * window)
 
 
-def tries(question: Question) -> Iterator[int]:
+def tries(question: PolicerQuestion) -> Iterator[int]:
     """The bursts of the first round in bytes, each twice the one before, up to four seconds at the rate."""
     burst = _FIRST
     most = max(_LONGEST * question.bits / 8, 8 * _FIRST)
@@ -244,7 +244,7 @@ def tries(question: Question) -> Iterator[int]:
     yield int(most)
 
 
-def rules_of_thumb(question: Question) -> dict[str, int]:
+def rules_of_thumb(question: PolicerQuestion) -> dict[str, int]:
     """Bursts that people use, in bytes."""
     second = question.bits / 8
     rules = {
@@ -256,7 +256,7 @@ def rules_of_thumb(question: Question) -> dict[str, int]:
     return {name: burst for name, burst in rules.items() if burst >= PACKET}
 
 
-def scenario(question: Question, burst: int, seed: int | None = None) -> Scenario:
+def scenario(question: PolicerQuestion, burst: int, seed: int | None = None) -> Scenario:
     """The experiment of this burst as the run with this seed has it; else with the middle of each range.
 
     Raises ScenarioError for values that cannot run.
@@ -285,7 +285,7 @@ def scenario(question: Question, burst: int, seed: int | None = None) -> Scenari
     )
 
 
-def _window(question: Question) -> tuple[int, int]:
+def _window(question: PolicerQuestion) -> tuple[int, int]:
     """When measuring begins and ends, in whole seconds.
 
     CUBIC's cycle lasts (0.75 W)^⅓ seconds at a window of W segments (RFC 9438 §4.2): three
@@ -299,7 +299,7 @@ def _window(question: Question) -> tuple[int, int]:
 
 
 def answer(
-    question: Question,
+    question: PolicerQuestion,
     jobs: int | None = None,
     progress: Callable[[str], None] | None = None,
     cache: str | Path | None = None,
@@ -320,7 +320,7 @@ def answer(
     known: dict[int, Point] = {}
     where = backend or Local(jobs)
 
-    def look(bursts: Sequence[int], which: range, asked: Question = question) -> dict[int, Point]:
+    def look(bursts: Sequence[int], which: range, asked: PolicerQuestion = question) -> dict[int, Point]:
         work = [
             Experiment(scenario(asked, burst, seed), [seed], _FIGURES) for burst in bursts for seed in which
         ]
@@ -363,7 +363,7 @@ def answer(
     return replace(found, others={x: look([burst], fresh, question.at(x))[burst] for x in factors})
 
 
-def _enough(question: Question, known: Mapping[int, Point]) -> int | None:
+def _enough(question: PolicerQuestion, known: Mapping[int, Point]) -> int | None:
     """The smallest burst that reaches the goal, as all larger ones do."""
     found = None
     for burst in sorted(known, reverse=True):
@@ -384,7 +384,7 @@ def _figures(_: int, result: Result) -> Measures:
     return Measures(result.seeds, {name: np.array(x) for name, x in values.items()}, {})
 
 
-def _point(question: Question, burst: int, runs: Sequence[Measures], window: float) -> Point:
+def _point(question: PolicerQuestion, burst: int, runs: Sequence[Measures], window: float) -> Point:
     """From the figures of the runs, which were measured for so many seconds."""
     by_name = {name: [x for run in runs for x in run[name].tolist()] for name in _FIGURES}
     most = question.bits * PAYLOAD / PACKET
@@ -401,13 +401,13 @@ def _point(question: Question, burst: int, runs: Sequence[Measures], window: flo
     )
 
 
-def batch(question: Question, burst: int, dev: str = "DEV") -> str:
+def batch(question: PolicerQuestion, burst: int, dev: str = "DEV") -> str:
     """The policer for `tc -batch`, all that comes in by `dev`."""
     line = commands(question, burst)["tc"].removeprefix("tc ").replace("DEV", dev)
     return "\n".join([GRO.format(dev=dev), f"qdisc add dev {dev} clsact", line, ""])
 
 
-def commands(question: Question, burst: int) -> dict[str, str]:
+def commands(question: PolicerQuestion, burst: int) -> dict[str, str]:
     """How some systems are told, by name. Bursts are rounded up to what each can say."""
     kbit = math.ceil(question.bits / 1e3)
     return {

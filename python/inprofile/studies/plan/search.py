@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ..compare.schemes import Scheme, has_length
 from ..compare.settings import rounded
-from .bench import Bench, Runs
+from .bench import Bench, RunFigures
 from .question import Question
 
 __all__ = ["FIRST", "SEARCHED", "Judged", "Tried", "best_of", "judge", "measured", "search", "tolerance"]
@@ -54,7 +54,7 @@ class Tried:
     scheme: Scheme
     settings: Mapping[str, float]
     """By key; `T` in seconds."""
-    runs: Runs
+    runs: RunFigures
     judged: Judged
 
 
@@ -70,7 +70,7 @@ def tolerance(n: int, share: float) -> float:
     return float(nctdtrit(n - 1, math.sqrt(n) * float(ndtri(share)), 0.95)) / math.sqrt(n)
 
 
-def judge(question: Question, runs: Runs) -> Judged:
+def judge(question: Question, runs: RunFigures) -> Judged:
     """Hold runs against the goal."""
     goal = question.goal
     worst = runs["assurance_worst"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ...experiment.scenario import Scenario
 from ...metrics.quantity import quantity
-from .bench import Bench, Runs
+from .bench import Bench, RunFigures
 from .question import Question
 from .search import Judged, Tried, best_of, judge, search
 
@@ -33,7 +33,7 @@ class Change:
     factor: float
     met: bool
     judged: Judged
-    runs: Runs
+    runs: RunFigures
     settings: Mapping[str, float] = field(default_factory=dict)
 
 

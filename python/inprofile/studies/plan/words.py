@@ -7,7 +7,7 @@ from typing import Any
 from ...metrics.quantity import number, pm, quantity
 from ...metrics.stats import Estimate, paired
 from ...metrics.summary import text_table
-from .bench import Runs
+from .bench import RunFigures
 from .contracts import TRIALS, Answer, Confirmed, figure_of
 from .question import Question
 from .search import Judged, Tried
@@ -79,7 +79,7 @@ def _judged(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _runs(runs: Runs) -> dict[str, Any]:
+def _runs(runs: RunFigures) -> dict[str, Any]:
     names = (
         "all_contracts_kept",
         "contracts_kept",
@@ -167,7 +167,7 @@ def _answer(answer: Answer) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _price(answer: Answer, runs: Runs) -> str:
+def _price(answer: Answer, runs: RunFigures) -> str:
     if not answer.question.place.free:
         return f"Link used: {_used(runs)}; as the file has it today {_used(answer.today)}."
     rate = answer.question.link_rate
@@ -241,7 +241,7 @@ def _short(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _most_often(runs: Runs) -> str:
+def _most_often(runs: RunFigures) -> str:
     return max(sorted(set(runs.worst_flow)), key=runs.worst_flow.count)
 
 
@@ -276,7 +276,7 @@ def _best(answer: Answer, scheme: str) -> Tried:
     return max(answer.tried[scheme], key=lambda t: t.judged.score)
 
 
-def _row(judged: Judged, runs: Runs, others: bool) -> list[str]:
+def _row(judged: Judged, runs: RunFigures, others: bool) -> list[str]:
     return [
         f"{runs.kept} of {len(runs.seeds)}",
         pm(figure_of(runs, "assurance_worst")),
@@ -290,7 +290,7 @@ def _columns(others: bool) -> list[str]:
     return ["runs, all kept", "least ratio", "best effort" if others else "link used", "delay", "goal"]
 
 
-def _used(runs: Runs) -> str:
+def _used(runs: RunFigures) -> str:
     return f"{100 * float(runs['utilisation'].mean()):.1f} %"
 
 
@@ -326,7 +326,7 @@ def _room(answer: Answer) -> str:
     return f"{text}\n{said[:1].upper()}{said[1:]}."
 
 
-def _difference(a: Runs, b: Runs, name: str) -> Estimate:
+def _difference(a: RunFigures, b: RunFigures, name: str) -> Estimate:
     """Of a figure, a less b on the same seeds."""
     first, second = (dict(zip(runs.seeds, runs[name].tolist(), strict=True)) for runs in (a, b))
     return paired(first, second).difference

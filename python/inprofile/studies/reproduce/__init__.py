@@ -26,7 +26,7 @@ from ...run.pool import Backend, Local
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
 
-__all__ = ["Plan", "answered", "plan", "reproduce"]
+__all__ = ["ReproductionPlan", "answered", "plan", "reproduce"]
 
 #: Where measures of finished cells are kept, from the working directory.
 CACHE = Path("results/cache")
@@ -36,7 +36,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReproductionPlan:
     """What a reproduction will run."""
 
     paper: Paper
@@ -71,7 +71,7 @@ class Plan:
         }
 
 
-def plan(name: str, quick: bool = False, full: bool = False) -> Plan:
+def plan(name: str, quick: bool = False, full: bool = False) -> ReproductionPlan:
     """List what `reproduce` would run for one paper.
 
     Raises `papers.UnknownPaperError`, and `papers.PaperError` for a folder of your own that is no paper.
@@ -82,8 +82,8 @@ def plan(name: str, quick: bool = False, full: bool = False) -> Plan:
     return _plan_of(paper, quick, full)
 
 
-def _plan_of(paper: Paper, quick: bool, full: bool) -> Plan:
-    return Plan(paper, quick, full, paper.module("experiments").jobs(paper, quick, full))
+def _plan_of(paper: Paper, quick: bool, full: bool) -> ReproductionPlan:
+    return ReproductionPlan(paper, quick, full, paper.module("experiments").jobs(paper, quick, full))
 
 
 def reproduce(
@@ -148,7 +148,7 @@ def _atlas(
 
 
 def _today(
-    planned: Plan, out: Path, backend: Backend, cache: Path | None, progress: Progress | None
+    planned: ReproductionPlan, out: Path, backend: Backend, cache: Path | None, progress: Progress | None
 ) -> dict[str, Any]:
     """Run the paper under today's TCP senders, and write what was found beside the page."""
     paper, work = planned.paper, today.plan(planned.paper, planned.quick)
@@ -172,7 +172,7 @@ def _from(progress: Progress | None, before: int, total: int) -> Progress:
     return lambda done, _, what: progress(before + done, total, what)
 
 
-def _run(planned: Plan, backend: Backend, cache: Path | None, progress: Progress) -> Report:
+def _run(planned: ReproductionPlan, backend: Backend, cache: Path | None, progress: Progress) -> Report:
     paper = planned.paper
     cells: dict[Cell, Any] = {}
     digests: dict[Cell, str] = {}
@@ -196,7 +196,7 @@ def _run(planned: Plan, backend: Backend, cache: Path | None, progress: Progress
 
 
 def answered(
-    planned: Plan,
+    planned: ReproductionPlan,
     cells: dict[Cell, Any],
     digests: dict[Cell, str],
     derived: dict[Cell, Mapping[str, object]],

@@ -9,14 +9,14 @@ from .contestants import Contestant, UnknownContestantError, contestants
 from .outcome import Suite
 from .run import CACHE, suite
 from .scenarios import SUITES, UnknownScenarioError, UnknownTcpError, read, write_files
-from .work import Plan, plan
+from .work import SuitePlan, plan
 
 __all__ = [
     "CACHE",
     "SUITES",
     "Contestant",
-    "Plan",
     "Suite",
+    "SuitePlan",
     "UnknownContestantError",
     "UnknownScenarioError",
     "UnknownTcpError",

@@ -15,7 +15,7 @@ from ...own.engine import __version__
 from .contestants import DROP_TAIL, contestants
 from .measure import better, bounds, bounds_of_difference, title, unit
 from .scenarios import Definition
-from .work import Cell, Plan
+from .work import Case, SuitePlan
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -27,7 +27,7 @@ __all__ = ["Entry", "Suite"]
 class Entry:
     """A contestant's figures in one scenario and variant."""
 
-    cell: Cell
+    cell: Case
     measures: Measures
     #: The same seeds before drop-tail; None of drop-tail itself.
     baseline: Measures | None
@@ -102,8 +102,8 @@ def _unit(name: str) -> str:
 class Suite:
     """What was run, and how it came out."""
 
-    plan: Plan
-    found: Mapping[Cell, Measures]
+    plan: SuitePlan
+    found: Mapping[Case, Measures]
     version: str = __version__
     page: Path | None = field(default=None)
 

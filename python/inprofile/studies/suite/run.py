@@ -16,7 +16,7 @@ from . import waits as _waits
 from .outcome import Suite
 from .page import earlier, write
 from .scenarios import Definition
-from .work import Cell, plan
+from .work import Case, plan
 
 if TYPE_CHECKING:
     from ...run.results import Result
@@ -60,7 +60,7 @@ def suite(
     where = backend or Local(jobs)
     tell = progress or (lambda finished, runs, what: None)
     also = [inspect.getsource(_measures), inspect.getsource(_measure)]
-    found: dict[Cell, Measures] = {}
+    found: dict[Case, Measures] = {}
     finished = 0
     for definition in made.definitions:
         cells = [cell for cell in made.work if cell.scenario == definition.id]

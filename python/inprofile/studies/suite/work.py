@@ -15,11 +15,11 @@ from .measure import TITLES, known
 from .scenarios import About, Definition, Tcp, read
 from .scenarios import choose as scenarios_of
 
-__all__ = ["Cell", "Plan", "plan"]
+__all__ = ["Case", "SuitePlan", "plan"]
 
 
 @dataclass(frozen=True)
-class Cell:
+class Case:
     """One contestant in one experiment."""
 
     scenario: str
@@ -31,7 +31,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SuitePlan:
     """What a suite will run."""
 
     about: About
@@ -40,7 +40,7 @@ class Plan:
     seeds: int
     quick: bool
     tcp: Tcp
-    work: Mapping[Cell, Scenario]
+    work: Mapping[Case, Scenario]
     #: Why a contestant or a whole scenario is not run, by scenario and contestant ("" for all of them).
     absent: Mapping[tuple[str, str], str]
 
@@ -87,7 +87,7 @@ def plan(
     quick: bool = False,
     seeds: int | None = None,
     files: Path | None = None,
-) -> Plan:
+) -> SuitePlan:
     """List what `suite` would run.
 
     Raises `UnknownContestantError`, `UnknownScenarioError`, `UnknownTcpError`, `ScenarioError` for a file
@@ -99,7 +99,7 @@ def plan(
     definitions = scenarios_of(about, scenarios)
     for definition in definitions:
         _check_measures(about, definition)
-    work: dict[Cell, Scenario] = {}
+    work: dict[Case, Scenario] = {}
     absent: dict[tuple[str, str], str] = {}
     for definition in definitions:
         if (why := about.lacks(definition)) is not None:
@@ -120,7 +120,7 @@ def plan(
             except ScenarioError as error:
                 absent[definition.id, contestant.id] = error.problems[0].problem
     runs = about.runs["quick_seeds" if quick else "seeds"]
-    return Plan(about, definitions, chosen, seeds or runs, quick, senders, work, absent)
+    return SuitePlan(about, definitions, chosen, seeds or runs, quick, senders, work, absent)
 
 
 def _check_measures(about: About, definition: Definition) -> None:
@@ -157,7 +157,7 @@ class _NoControlError(ValueError):
 
 def _cells(
     about: About, definition: Definition, contestant: Contestant, tcp: Tcp, quick: bool
-) -> Iterator[tuple[Cell, Scenario]]:
+) -> Iterator[tuple[Case, Scenario]]:
     base = about.load(definition)
     table = about.table(definition)
     common: dict[str, object] = dict(tcp.set)
@@ -187,10 +187,10 @@ def _cells(
                 values = contestant.values(
                     at, definition.matrix.table(point, table), definition.queues, ecn=definition.ecn
                 )
-                yield Cell(definition.id, point.name, contestant.id), at.with_(values)
+                yield Case(definition.id, point.name, contestant.id), at.with_(values)
         return
     if definition.sensitivity:
-        yield Cell(definition.id, "", contestant.id), put()
+        yield Case(definition.id, "", contestant.id), put()
         link = next(k for k in put().check().effective["links"] if k["name"] == "bottleneck")
         for name, text in settings(contestant, link["queue"], definition.sensitivity):
             value: object = text.strip('"') if text.startswith('"') else _number(text)
@@ -199,7 +199,7 @@ def _cells(
             except ScenarioError:
                 # Half or twice of it is not allowed: an operator cannot set it either.
                 continue
-            yield Cell(definition.id, "", contestant.id, (name, str(value))), changed
+            yield Case(definition.id, "", contestant.id, (name, str(value))), changed
         return
     beside = definition.beside
     turns = definition.control or (beside is not None and beside.control is not None)
@@ -208,7 +208,7 @@ def _cells(
             raise _NoControlError("no parameter sets its delay")
         # Drop-tail is run beside the others, unchanged.
         for variant in definition.variants:
-            yield Cell(definition.id, variant, contestant.id), put()
+            yield Case(definition.id, variant, contestant.id), put()
         return
     for variant in definition.variants:
         if definition.control:
@@ -222,7 +222,7 @@ def _cells(
             made = put()
         if definition.vary is not None:
             made = made.set(definition.vary["key"], variant)
-        yield Cell(definition.id, variant, contestant.id), made
+        yield Case(definition.id, variant, contestant.id), made
 
 
 def _number(text: str) -> int | float:

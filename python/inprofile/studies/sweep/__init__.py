@@ -14,17 +14,17 @@ from ...experiment.scenario import Scenario, Seeds, load
 from ...run.ledger import Ledger, check_head
 from ...run.pool import Backend, Local
 from .axes import Axis, Design, Range, SweepError
-from .plan import HEAD, SAYS, Plan, make
+from .plan import HEAD, SAYS, SweepPlan, make
 from .progress import State, carry_out
 from .result import DEFAULT_METRICS, Sweep, read_sweep
 from .stopping import Until, until_of
 
 __all__ = [
-    "Plan",
     "Range",
     "State",
     "Sweep",
     "SweepError",
+    "SweepPlan",
     "Until",
     "check_folder_of",
     "make",
@@ -88,13 +88,13 @@ def sweep(
     return run_plan(planned, out, backend or Local(jobs), watch=watch)
 
 
-def check_folder_of(planned: Plan, out: str | Path) -> None:
+def check_folder_of(planned: SweepPlan, out: str | Path) -> None:
     """Raise FolderInUse, ResultError or OSError where this sweep cannot be kept in `out`."""
     check_head(Path(out), HEAD, planned.head(), SAYS)
 
 
 def run_plan(
-    planned: Plan,
+    planned: SweepPlan,
     out: str | Path,
     backend: Backend,
     *,

@@ -12,7 +12,7 @@ from .axes import column_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .plan import Plan
+    from .plan import SweepPlan
 
 __all__ = ["TABLES", "Columns", "parquet", "part_files"]
 
@@ -24,7 +24,7 @@ too much."""
 class Columns:
     """The axes' columns: numbers in their base unit where all values of a key are of one kind, else texts."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SweepPlan) -> None:
         """Of all settings of a plan."""
         import pyarrow as pa
 

@@ -17,7 +17,7 @@ from ...run.storage import ResultError
 from .axes import Axis, Design, SweepError, settings_of
 from .stopping import FIRST_LOOK, Until
 
-__all__ = ["HEAD", "MOST_RUNS", "SAYS", "Plan", "make", "scenario_of"]
+__all__ = ["HEAD", "MOST_RUNS", "SAYS", "SweepPlan", "make", "scenario_of"]
 
 HEAD = "sweep.json"
 FORMAT = 1
@@ -43,7 +43,7 @@ SAYS = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """A sweep: settings, each with up to so many seeds."""
 
     base: Scenario
@@ -151,7 +151,7 @@ def make(
     samples: int | None = None,
     seeds: Seeds | None = None,
     until: Sequence[Until] = (),
-) -> Plan:
+) -> SweepPlan:
     """Plan a sweep of `base`.
 
     Raises SweepError where axes, design and `until` do not fit, SeedsError, and ScenarioError where a setting
@@ -175,7 +175,7 @@ def make(
     if twice is not None:
         raise SweepError(f"--until {twice} is given twice: give one half-width for each metric")
     each = _expected(base, [axis.key for axis in axes], settings)
-    return Plan(base, tuple(axes), design, tuple(settings), which, tuple(until), tuple(each))
+    return SweepPlan(base, tuple(axes), design, tuple(settings), which, tuple(until), tuple(each))
 
 
 def _varied(base: Scenario, keys: Sequence[str], values: Sequence[str]) -> Scenario:

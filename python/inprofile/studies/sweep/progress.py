@@ -15,7 +15,7 @@ from ...run.pieces import Piece
 from ...run.pool import Backend, Task
 from .contracts import with_contracts
 from .dataset import TABLES, Columns, parquet
-from .plan import Plan
+from .plan import SweepPlan
 from .stopping import looks
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _RECENT = 64
 class State:
     """How far a sweep is, for whoever looks on, and what decides how many seeds a setting gets."""
 
-    def __init__(self, plan: Plan, ledger: Ledger, watched: Sequence[str]) -> None:
+    def __init__(self, plan: SweepPlan, ledger: Ledger, watched: Sequence[str]) -> None:
         """`watched` are metrics that are kept besides those of `--until`."""
         import pyarrow as pa
 
@@ -112,7 +112,7 @@ def _estimates(values: Mapping[str, Mapping[int, float]]) -> dict[str, Estimate]
 
 
 def carry_out(
-    plan: Plan, ledger: Ledger, backend: Backend, state: State, watch: Callable[[State], None]
+    plan: SweepPlan, ledger: Ledger, backend: Backend, state: State, watch: Callable[[State], None]
 ) -> None:
     """Make all runs that the ledger does not have, and write the dataset.
 
@@ -156,7 +156,7 @@ def carry_out(
         raise
 
 
-def _groups(plan: Plan, ledger: Ledger, runs: int) -> Iterator[list[tuple[int, range]]]:
+def _groups(plan: SweepPlan, ledger: Ledger, runs: int) -> Iterator[list[tuple[int, range]]]:
     """The parts that are missing, as many together as have about so many runs."""
     group: list[tuple[int, range]] = []
     size = 0
