@@ -215,7 +215,7 @@ def _table(state: State, width: int) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    from ..studies.sweep.result import short_keys
+    from ..studies.sweep.axes import short_keys
 
     plan = state.plan
     table = Table(box=None, pad_edge=False)

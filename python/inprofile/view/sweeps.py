@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.contracts import figure_over_runs
-from ..studies.sweep.axes import column_of
+from ..studies.sweep.axes import column_of, short_keys
 from ..studies.sweep.dataset import part_files
-from ..studies.sweep.result import short_keys
 from .folder import Folder, Unknown, sweep_head
 from .pack import Arrays, pack
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from ...experiment.scenario import Scenario, Seeds, load
 from ...run.ledger import Ledger, check_head
 from ...run.pool import Backend, Local
-from .axes import Axis, Design, Range, SweepError
+from .axes import DEFAULT_METRICS, Axis, Design, Range, SweepError
 from .plan import HEAD, SAYS, SweepPlan, make
 from .progress import State, carry_out
-from .result import DEFAULT_METRICS, Sweep, read_sweep
+from .result import Sweep, read_sweep
 from .stopping import Until, until_of
 
 __all__ = [

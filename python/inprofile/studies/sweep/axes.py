@@ -22,6 +22,7 @@ from ...metrics.quantity import number
 from ..sampling import latin_hypercube, sobol
 
 __all__ = [
+    "DEFAULT_METRICS",
     "DESIGNS",
     "MOST_SETTINGS",
     "Axis",
@@ -31,7 +32,11 @@ __all__ = [
     "axis_of",
     "design_of",
     "settings_of",
+    "short_keys",
 ]
+
+DEFAULT_METRICS = ("all_contracts_kept", "goodput", "fi", "utilisation", "delay_mean", "loss_in")
+"""What is shown where nobody says which metrics."""
 
 Design = Literal["grid", "list", "lhs", "sobol"]
 DESIGNS: tuple[Design, ...] = get_args(Design)
@@ -297,3 +302,26 @@ def column_of(texts: Sequence[str]) -> tuple[list[float] | list[str], str]:
     if len(units) > 1:
         return list(texts), ""
     return [x for x, _ in known], units.pop()
+
+
+def short_keys(keys: Sequence[str]) -> list[str]:
+    """Keys by their last words, as many as tell them apart.
+
+    >>> short_keys(["links.a.queue.in.max_p", "links.a.queue.out.max_p", "links.a.rate"])
+    ['in.max_p', 'out.max_p', 'rate']
+    """
+    found = []
+    for key in keys:
+        words = key.split(".")
+        others = [k for k in keys if k != key]
+        short = (
+            next(
+                tail
+                for n in range(1, len(words) + 1)
+                if not any(o == (tail := ".".join(words[-n:])) or o.endswith(f".{tail}") for o in others)
+            )
+            if others
+            else words[-1]
+        )
+        found.append(short)
+    return found

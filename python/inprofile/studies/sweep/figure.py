@@ -7,17 +7,17 @@ less of the cost, by the means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import altair as alt
 
 from ...charts.theme import PALETTE, themed
 from ...metrics.quantity import number, scale
 from ...run.storage import write_whole
-from .result import DEFAULT_METRICS, Sweep, short_keys
+from .axes import DEFAULT_METRICS, short_keys
 
 if TYPE_CHECKING:
     from ...charts.plot import AnyChart
@@ -42,7 +42,36 @@ FILE = "sweep.svg"
 _WIDTH, _HEIGHT, _ACROSS = 300, 200, 3
 
 
-def save(sweep: Sweep, metrics: Sequence[str] = ()) -> Path:
+class Drawable(Protocol):
+    """What is drawn of a finished sweep: `result.Sweep` is one."""
+
+    folder: Path
+    head: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """Its experiment's title."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """What was varied."""
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """All there are, by name."""
+
+    def axis(self, key: str) -> tuple[list[Any], str]:
+        """The values of a key by setting, and their unit."""
+
+    def check_metrics(self, names: Sequence[str]) -> None:
+        """Raise SweepError for a metric that no run has."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+def save(sweep: Drawable, metrics: Sequence[str] = ()) -> Path:
     """Draw the figure as SVG into the sweep's folder; return its path."""
     import vl_convert
 
@@ -51,7 +80,7 @@ def save(sweep: Sweep, metrics: Sequence[str] = ()) -> Path:
     return place
 
 
-def figure(sweep: Sweep, metrics: Sequence[str] = ()) -> AnyChart:
+def figure(sweep: Drawable, metrics: Sequence[str] = ()) -> AnyChart:
     """The metrics along the longest axis, or along each where they have to stand alone; then the frontier.
 
     Raises SweepError for a metric that no run has.
@@ -95,7 +124,7 @@ class _Axis:
         return alt.X("x:N", title=self.title, sort=None, axis=alt.Axis(labelAngle=0))
 
 
-def _axes(sweep: Sweep) -> list[_Axis]:
+def _axes(sweep: Drawable) -> list[_Axis]:
     made = []
     for key, short, text in zip(sweep.keys, short_keys(sweep.keys), sweep.head["axes"], strict=True):
         values, unit = sweep.axis(key)
@@ -110,7 +139,7 @@ def _axes(sweep: Sweep) -> list[_Axis]:
     return made
 
 
-def _arranged(sweep: Sweep, axes: Sequence[_Axis]) -> tuple[list[_Axis], list[str] | None]:
+def _arranged(sweep: Drawable, axes: Sequence[_Axis]) -> tuple[list[_Axis], list[str] | None]:
     """The axes along which panels are drawn, and the line that each setting is on, if there are lines."""
     varied = [axis for axis in axes if axis.distinct > 1] or list(axes[:1])
     longest = max(varied, key=lambda a: (a.numeric, a.distinct))
@@ -131,7 +160,7 @@ def _value(axis: _Axis, setting: int) -> str:
     return value if isinstance(value, str) else f"{number(value)} {unit}".rstrip()
 
 
-def _scale(sweep: Sweep, metric: str) -> tuple[float, str]:
+def _scale(sweep: Drawable, metric: str) -> tuple[float, str]:
     """What a metric's values are divided by, and the title of its axis."""
     found = [s.metrics[metric] for s in sweep if metric in s.metrics]
     unit = "" if found[0].unit == "1" else found[0].unit
@@ -140,7 +169,7 @@ def _scale(sweep: Sweep, metric: str) -> tuple[float, str]:
     return factor, f"{title} ({name})" if name else title
 
 
-def _points(sweep: Sweep, metric: str, factor: float) -> list[dict[str, Any]]:
+def _points(sweep: Drawable, metric: str, factor: float) -> list[dict[str, Any]]:
     """Mean and interval of each setting that has the metric; one seed has no interval."""
     rows = []
     for setting in sweep:
@@ -168,7 +197,7 @@ def _colour(apart: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _response(
-    sweep: Sweep, axis: _Axis, metric: str, scaled: tuple[float, str], apart: Sequence[str] | None
+    sweep: Drawable, axis: _Axis, metric: str, scaled: tuple[float, str], apart: Sequence[str] | None
 ) -> AnyChart:
     factor, title = scaled
     rows = [
@@ -209,7 +238,7 @@ def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def _frontier(
-    sweep: Sweep,
+    sweep: Drawable,
     gain: str,
     cost: str,
     scales: Mapping[str, tuple[float, str]],

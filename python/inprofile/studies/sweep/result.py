@@ -18,7 +18,7 @@ from ...metrics.summary import text_table
 from ...own.sources import Source
 from ...run.ledger import LEDGER
 from ...run.storage import LARGEST_MANIFEST, ResultError
-from .axes import SweepError, column_of
+from .axes import DEFAULT_METRICS, SweepError, column_of, short_keys
 from .dataset import TABLES, part_files
 from .plan import HEAD, scenario_of
 
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
     from ...charts.plot import AnyChart
 
-__all__ = ["DEFAULT_METRICS", "Figure", "Setting", "Sweep", "read_sweep", "short_keys"]
+__all__ = ["Figure", "Setting", "Sweep", "read_sweep"]
 
-DEFAULT_METRICS = ("all_contracts_kept", "goodput", "fi", "utilisation", "delay_mean", "loss_in")
-"""What is shown where nobody says which metrics."""
 MOST_ROWS = 40
 
 
@@ -226,29 +224,6 @@ class Sweep(Sequence[Setting]):
             "<tr>" + "".join(f"<td>{escape(visible(cell))}</td>" for cell in row) + "</tr>" for row in body
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
-
-
-def short_keys(keys: Sequence[str]) -> list[str]:
-    """Keys by their last words, as many as tell them apart.
-
-    >>> short_keys(["links.a.queue.in.max_p", "links.a.queue.out.max_p", "links.a.rate"])
-    ['in.max_p', 'out.max_p', 'rate']
-    """
-    found = []
-    for key in keys:
-        words = key.split(".")
-        others = [k for k in keys if k != key]
-        short = (
-            next(
-                tail
-                for n in range(1, len(words) + 1)
-                if not any(o == (tail := ".".join(words[-n:])) or o.endswith(f".{tail}") for o in others)
-            )
-            if others
-            else words[-1]
-        )
-        found.append(short)
-    return found
 
 
 def read_sweep(folder: str | Path) -> Sweep:
