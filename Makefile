@@ -94,6 +94,8 @@ soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzze
 	@cargo test --quiet --locked --release -p inprofile-daemon --test router -- --ignored
 	$(say) "Soak: a day of 10 Mbit/s through the router, 72 million packets, under a virtual clock"
 	@cargo test --quiet --locked --release -p inprofile-daemon --test soak -- --ignored --nocapture
+	$(say) "Soak: twenty plans of which the answer is known"
+	@$(BIN)/python validation/plan_links.py
 
 # What cargo-fuzz builds with.
 FUZZ := -Cpasses=sancov-module \

@@ -6,11 +6,13 @@ import json
 import re
 import shutil
 import tomllib
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -22,11 +24,11 @@ from inprofile.run.ledger import Ledger
 from inprofile.run.pool import Local
 from inprofile.run.storage import FolderInUse
 from inprofile.studies.plan import Answer, Goal, Question, plan, read_question
-from inprofile.studies.plan.bench import Bench
-from inprofile.studies.plan.contracts import confirmation
+from inprofile.studies.plan.bench import Bench, Runs
+from inprofile.studies.plan.contracts import SELECTED, TRIALS, confirmation
 from inprofile.studies.plan.files import experiment_text, router_text, write
-from inprofile.studies.plan.question import Router
-from inprofile.studies.plan.search import FIRST, SEARCHED
+from inprofile.studies.plan.question import Router, question_of
+from inprofile.studies.plan.search import FIRST, SEARCHED, Tried, judge, measured, search, selected
 from inprofile.studies.plan.variants import FASTER, Change, _steps
 from inprofile.studies.plan.words import as_text
 
@@ -185,6 +187,78 @@ def test_what_would_help_is_tuned_anew(tmp_path: Path) -> None:
     assert best == {"link": True, "contracts": True}
     assert any(dict(c.settings) != dict(answer.nearest.settings) for c in answer.changes if c.met)
     assert "tuned anew" in as_text(answer)
+
+
+@pytest.mark.parametrize(("rate", "customers", "others"), [(8, 6, 4), (20, 4, 4)])
+def test_where_nearly_all_is_sold_the_search_finds_what_a_hand_finds(
+    rate: int, customers: int, others: int
+) -> None:
+    contract = 0.95 * rate / customers
+    scenario = Scenario(FILE).with_(
+        {
+            "links.uplink.rate": f"{rate} Mbit/s",
+            "links.uplink.queue.limit": f"{round(12.5 * rate)} packets",
+            "flows.gold.count": customers,
+            "flows.gold.contract": f"{contract:.4g} Mbit/s",
+            "flows.gold.rtt": "15..30 ms",
+            "flows.free.count": others,
+            "flows.free.rtt": "15..30 ms",
+            "flows.gold.join.rate": f"{10 * rate} Mbit/s",
+            "flows.free.join.rate": f"{10 * rate} Mbit/s",
+            "plan.schemes": ["rio"],
+            "plan.kept": "95 %",
+        }
+    )
+    question = question_of(scenario)
+    made = bench(question, None)
+    (scheme,) = question.schemes
+    found = search(question, made, scheme, TRIALS, lambda _: None)
+    best = selected(question, made, found, SELECTED, 8, 2)[0]
+    assert (best.runs.kept, best.judged.violation) == (40, 0)
+
+
+def seen(worst: list[float], best_effort: float = 1e5) -> Runs:
+    """Runs with these least assurance ratios."""
+    values = {
+        "assurance_worst": np.array(worst),
+        "all_contracts_kept": np.array([x >= 1 for x in worst], float),
+        "delay_mean": np.full(len(worst), 0.01),
+        "best_effort": np.full(len(worst), best_effort),
+        "utilisation": np.ones(len(worst)),
+    }
+    return Runs(tuple(range(len(worst))), values, ("gold",) * len(worst))
+
+
+def test_three_runs_that_keep_all_contracts_are_not_hopeless(found: Answer) -> None:
+    runs = seen([1.11, 1.23, 1.17])
+    asked = replace(found.question, goal=Goal())
+    made = SimpleNamespace(
+        run=lambda wanted: [runs if len(seeds) == 3 else seen([1.2] * 8) for _, seeds in wanted]
+    )
+    (scheme, *_) = asked.schemes
+    (one,) = measured(asked, cast("Bench", made), [(scheme, {"T": 0.01})])
+    assert len(one.runs.seeds) == 8
+
+
+def test_where_the_luckiest_fail_with_other_seeds_the_safest_are_looked_at(found: Answer) -> None:
+    question = found.question
+    (scheme, *_) = question.schemes
+
+    def tried(t: float, margin: float) -> Tried:
+        runs = seen([1 + margin] * 8)
+        return Tried(scheme, {"T": t}, runs, replace(judge(question, runs), score=1 - margin))
+
+    all_of_them = [tried(0.01 + margin / 10, margin) for margin in (0.001, 0.002, 0.003, 0.2)]
+    asked: list[int] = []
+
+    def run(wanted: list[tuple[Scenario, range]]) -> list[Runs]:
+        asked.append(len(wanted))
+        return [seen([0.9 if len(asked) == 1 else 1.2] * 40) for _ in wanted]
+
+    best = selected(question, cast("Bench", SimpleNamespace(run=run)), all_of_them, range(40), 8, 2)
+    assert asked == [2, 2]
+    assert best[0].judged.violation == 0
+    assert [b.judged.violation > 0 for b in best] == [False, False, True, True]
 
 
 def test_steps_end_at_the_smallest_that_meets_the_goal() -> None:

@@ -19,7 +19,7 @@ from ...metrics.stats import Estimate
 from ...run.pool import Backend, Local
 from .bench import Bench, RunFigures
 from .question import Question
-from .search import Judged, Tried, best_of, judge, search
+from .search import Judged, Tried, judge, search, selected
 from .variants import Change, changed, with_more
 
 __all__ = ["Answer", "Confirmed", "Near", "Room", "confirmation", "expected_runs", "plan"]
@@ -186,9 +186,9 @@ def plan(
 def _found(question: Question, bench: Bench, trials: int, tell: Callable[[str], None]) -> Answer:
     today = bench.run([(question.scenario.with_(monitors=[]), AROUND)])[0]
     tried = {scheme.id: search(question, bench, scheme, trials, tell) for scheme in question.schemes}
-    best = best_of((t for found in tried.values() for t in found), _FINALISTS, _EACH)
-    tell(f"{len(best)} settings with {len(SELECTED)} other seeds")
-    finalists = _selected(question, bench, best)
+    tell(f"the best settings with {len(SELECTED)} other seeds")
+    everything = [t for found in tried.values() for t in found]
+    finalists = selected(question, bench, everything, SELECTED, _FINALISTS, _EACH)
     tested: list[Confirmed] = []
     for candidate in _candidates(finalists):
         words = f"{candidate.scheme.title} on {confirmation(question.goal.kept)[0]} fresh seeds"
@@ -211,13 +211,6 @@ def _with(answer: Answer, bench: Bench, **more: Any) -> Answer:
     from dataclasses import replace
 
     return replace(answer, runs=bench.made + bench.kept_before, **more)
-
-
-def _selected(question: Question, bench: Bench, best: Sequence[Tried]) -> list[Tried]:
-    """The same settings with the seeds of the selection, best first."""
-    runs = bench.run([(question.put(t.scheme, t.settings), SELECTED) for t in best])
-    made = [Tried(t.scheme, t.settings, r, judge(question, r)) for t, r in zip(best, runs, strict=True)]
-    return sorted(made, key=lambda t: -t.judged.score)
 
 
 def _candidates(finalists: Sequence[Tried]) -> list[Tried]:

@@ -70,6 +70,18 @@ class Question:
         """The greatest T in seconds: half the buffer, or half a second."""
         return min(0.5, max(2 * self.shortest, 0.5 * self.place.buffer * self.place.packet_time))
 
+    @property
+    def bought(self) -> float:
+        """What all contracts promise together, in bit/s."""
+        groups = self.scenario.check().effective["flows"]
+        return sum(
+            sum(map(bits_per_second, g["contract"]))
+            if isinstance(g["contract"], list)
+            else g["count"] * bits_per_second(g["contract"])
+            for g in groups
+            if g["name"] in self.place.contracted
+        )
+
     def put(self, scheme: Scheme, settings: Mapping[str, float]) -> Scenario:
         """The experiment with a scheme at these settings; `T` is in seconds."""
         others = {key: x for key, x in settings.items() if key != "T"}

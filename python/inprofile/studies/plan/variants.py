@@ -10,7 +10,7 @@ from ...experiment.scenario import Scenario
 from ...metrics.quantity import quantity
 from .bench import Bench, RunFigures
 from .question import Question
-from .search import Judged, Tried, best_of, judge, search
+from .search import Judged, Tried, judge, search, selected
 
 __all__ = ["Change", "changed", "with_more"]
 
@@ -70,11 +70,11 @@ def changed(
             other = question.of(
                 _with_rate(question, factor) if lever == "link" else _with_less(question, factor)
             )
-            best = best_of(search(other, bench, nearest.scheme, trials, tell), _AGAIN, _AGAIN)
-            runs = bench.run([(other.put(t.scheme, t.settings), seeds) for t in best])
-            looked = [(judge(other, r), r, t.settings) for r, t in zip(runs, best, strict=True)]
-            judged, ran, settings = max(looked, key=lambda one: one[0].score)
-            return Change(words, lever, factor, judged.violation == 0, judged, ran, settings)
+            tried = search(other, bench, nearest.scheme, trials, tell)
+            best = selected(other, bench, tried, seeds, _AGAIN, _AGAIN)[0]
+            return Change(
+                words, lever, factor, best.judged.violation == 0, best.judged, best.runs, best.settings
+            )
 
         found += _steps(factors, tuned)
     return [*found, *_lesser_goals(question, nearest)]

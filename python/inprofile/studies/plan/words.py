@@ -120,24 +120,11 @@ def as_text(answer: Answer) -> str:
     return "\n\n".join(parts)
 
 
-def _bought(question: Question) -> tuple[int, float]:
-    """How many contracts there are, and what they promise together, in bit/s."""
-    from ...metrics.quantity import bits_per_second
-
-    names = question.place.contracted
-    groups = [g for g in question.scenario.check().effective["flows"] if g["name"] in names]
-    bought = sum(
-        sum(map(bits_per_second, g["contract"]))
-        if isinstance(g["contract"], list)
-        else g["count"] * bits_per_second(g["contract"])
-        for g in groups
-    )
-    return sum(g["count"] for g in groups), bought
-
-
 def _head(question: Question) -> str:
     goal, place = question.goal, question.place
-    count, bought = _bought(question)
+    groups = question.scenario.check().effective["flows"]
+    count = sum(g["count"] for g in groups if g["name"] in place.contracted)
+    bought = question.bought
     wanted = [f"every contract kept in {100 * goal.kept:g} % of runs"]
     if goal.delay is not None:
         wanted.append(f"mean queueing delay up to {quantity(goal.delay, 's')}")
@@ -217,7 +204,7 @@ def _short(answer: Answer) -> str:
             f" {quantity(goal.best_effort, 'bit/s')} is asked for."
         )
     fewest = min(len(tried) for tried in answer.tried.values())
-    _, bought = _bought(question)
+    bought = question.bought
     if bought > question.link_rate:
         lines.append(
             f"The contracts are {quantity(bought - question.link_rate, 'bit/s', 3)} more than the link has:"
