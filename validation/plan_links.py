@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inprofile.experiment.scenario import Scenario
+from inprofile.run.pool import Local
 from inprofile.studies.plan.bench import Bench
 from inprofile.studies.plan.contracts import SELECTED, TRIALS, Answer, plan
 from inprofile.studies.plan.question import Question, question_of
@@ -135,7 +136,7 @@ def known(question: Question) -> tuple[bool, str] | None:
     wanted = (question.bought + question.goal.best_effort) / question.link_rate
     if wanted > 1:
         return False, f"{100 * wanted:.0f} % of the link wanted"
-    found = by_grid(question, Bench(question.scenario, None, None, lambda _: None))
+    found = by_grid(question, Bench(question.scenario, None, Local(), lambda _: None))
     if found is None:
         return None
     s, got = found.settings, found.judged.best_effort / question.link_rate

@@ -24,7 +24,7 @@ from inprofile.run.ledger import Ledger
 from inprofile.run.pool import Local
 from inprofile.run.storage import FolderInUse
 from inprofile.studies.plan import Answer, Goal, Question, plan, read_question
-from inprofile.studies.plan.bench import Bench, Runs
+from inprofile.studies.plan.bench import Bench, RunFigures
 from inprofile.studies.plan.contracts import SELECTED, TRIALS, confirmation
 from inprofile.studies.plan.files import experiment_text, router_text, write
 from inprofile.studies.plan.question import Router, question_of
@@ -217,7 +217,7 @@ def test_where_nearly_all_is_sold_the_search_finds_what_a_hand_finds(
     assert (best.runs.kept, best.judged.violation) == (40, 0)
 
 
-def seen(worst: list[float], best_effort: float = 1e5) -> Runs:
+def seen(worst: list[float], best_effort: float = 1e5) -> RunFigures:
     """Runs with these least assurance ratios."""
     values = {
         "assurance_worst": np.array(worst),
@@ -226,7 +226,7 @@ def seen(worst: list[float], best_effort: float = 1e5) -> Runs:
         "best_effort": np.full(len(worst), best_effort),
         "utilisation": np.ones(len(worst)),
     }
-    return Runs(tuple(range(len(worst))), values, ("gold",) * len(worst))
+    return RunFigures(tuple(range(len(worst))), values, ("gold",) * len(worst))
 
 
 def test_three_runs_that_keep_all_contracts_are_not_hopeless(found: Answer) -> None:
@@ -251,7 +251,7 @@ def test_where_the_luckiest_fail_with_other_seeds_the_safest_are_looked_at(found
     all_of_them = [tried(0.01 + margin / 10, margin) for margin in (0.001, 0.002, 0.003, 0.2)]
     asked: list[int] = []
 
-    def run(wanted: list[tuple[Scenario, range]]) -> list[Runs]:
+    def run(wanted: list[tuple[Scenario, range]]) -> list[RunFigures]:
         asked.append(len(wanted))
         return [seen([0.9 if len(asked) == 1 else 1.2] * 40) for _ in wanted]
 
