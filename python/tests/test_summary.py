@@ -10,6 +10,8 @@ import pytest
 import inprofile
 from inprofile.charts.plot import NoSeries, Samples, averaged, thin
 from inprofile.metrics.summary import Metric
+from inprofile.run import storage
+from inprofile.run.results import Result
 from made import flow, result
 
 SAMPLED = [
@@ -173,3 +175,13 @@ def test_samples_are_of_one_seed_and_place() -> None:
 
 def test_a_ratio_has_no_unit_in_text() -> None:
     assert str(Metric("fi", "1", {1: 0.5}, "x", "wire", {})) == "0.5"
+
+
+def test_the_docstring_of_a_table_names_its_columns() -> None:
+    found = inprofile.parse(inprofile.STARTER).with_({"duration": "5 s", "measure.from": "1 s"}).run(seeds=1)
+    for name in storage.TABLES:
+        told = getattr(Result, name).__doc__
+        words = set(re.findall(r"`(\w+…?)`", told))
+        begun = tuple(word.removesuffix("…") for word in words if word.endswith("…"))
+        columns = getattr(found, name).column_names
+        assert [c for c in columns if c not in words and not c.startswith(begun or "-")] == [], name

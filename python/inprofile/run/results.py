@@ -144,65 +144,108 @@ class Result:
 
     @property
     def metrics(self) -> pa.Table:
-        """One figure a row: seed, name, unit, value, where (`point`), and whether headers count."""
+        """One figure a row, some for each seed: `seed`, `name`, `unit`, `value`.
+
+        `value` is in `unit` (`bit/s`, `s`, `packets`, `1`), missing where a run has none. `point` is where it
+        was measured (`receivers`, `senders`, `edges`, or a link), `header` whether headers count (`wire`) or
+        not (`payload`).
+        """
         return self._tables["metrics"]
 
     @property
     def flows(self) -> pa.Table:
-        """A row a flow and seed: contract, rates, packets by colour, drops by cause, timeouts."""
+        """A row a `seed` and `flow`, in the file's order, with its `group` and `traffic`.
+
+        Over the measured window, in bit/s: `throughput` (with headers), `goodput`, `received_in_rate` and
+        `received_out_rate`; in packets: `sent_in`, `sent_out`, `received_in` and `received_out` by colour,
+        `dropped_…` by cause. Over the whole run, in packets: `sent`, `received`, `dropped`, `in_flight` and
+        `retransmissions`; how many: `timeouts` and `fast_retransmits`. In s: `rtt` (without queueing),
+        `start`, `completed` (when), `startup`. `contract` is in bit/s, `size` (of a transfer) in bytes; both
+        are missing for a flow that has none.
+        """
         return self._tables["flows"]
 
     @property
     def drops(self) -> pa.Table:
-        """Packets lost over the whole run, by flow, place, cause and colour."""
+        """Packets lost over the whole run: a row a `seed`, `flow`, `place` and `cause` that has any.
+
+        `in`, `out` and `red` are packets by colour; `place` is the link or marker that lost them.
+        """
         return self._tables["drops"]
 
     @property
     def queues(self) -> pa.Table:
-        """A row a link's queue and seed."""
+        """A row a `seed` and link's `queue`, also of a link's class.
+
+        Over the measured window, in packets: `arrived_in`, `arrived_out`, `arrived_red`, and likewise
+        `sent_…` and `dropped_…` by colour, `dropped_…` by cause, `marked` (ECN), and `queue_mean`, the length
+        averaged over time; in bit/s: `arrived_in_rate`, `arrived_out_rate`, `sent_rate`. `utilisation` is a
+        share (0 to 1). Over the whole run, in packets: `total_arrived`, `total_sent`, `total_dropped`, and
+        `waiting` at its end. `stats` is JSON of the discipline's own counters.
+        """
         return self._tables["queues"]
 
     @property
     def markers(self) -> pa.Table:
-        """A row a marker and seed: at a flow's host, or at an edge."""
+        """A row a `seed` and marker: its `place` (a flow, or an edge's node) and `kind`.
+
+        Over the measured window, in packets: `arrived_in`, `arrived_out`, `left_in`, `left_out` and
+        `dropped`; in bit/s: `arrived_in_rate`, `arrived_out_rate`, `left_in_rate`, `left_out_rate`. `stats`
+        is JSON of the marker's own counters.
+        """
         return self._tables["markers"]
 
     @property
     def signals(self) -> pa.Table:
-        """A row a pair of mechanisms that `[[signals]]` connects and seed: sent, lost, delivered."""
+        """A row a pair of mechanisms that `[[signals]]` connects and seed: `seed`, `from`, `to`.
+
+        `delay` (s) and `loss` (a share) are as written; `sent`, `lost` and `delivered` count messages.
+        """
         return self._tables["signals"]
 
     @property
     def series(self) -> pa.Table:
-        """What `[[monitors]]` sampled: seed, monitor, what, t (s), value."""
+        """What `[[monitors]]` sampled: a row a `seed`, `monitor`, `what` and time `t` (s), with its `value`.
+
+        Of each seed, monitor and quantity one sample after the other, in the order of time.
+        """
         return self._tables["series"]
 
     @property
     def verdicts(self) -> pa.Table:
-        """Every verdict with the figures behind it, where `trace` was asked for."""
+        """Every verdict, where `trace` was asked for: a row a `seed` and decision, in the order of time.
+
+        `time_ps` is in picoseconds, `packet` a number within the run; `flow`, `point` (a marker or link),
+        `verdict`, `cause` of a drop, and `why`, JSON of the figures behind it.
+        """
         return self._tables["verdicts"]
 
     @property
     def downloads(self) -> pa.Table:
-        """Pages of the web and chunks of video that arrived whole: when asked for, when complete (s), size.
+        """Pages of the web and chunks of video that arrived whole: `seed`, `flow`, `group`, `number`.
 
-        `flow` is the video's, or the first of a page's connections; `number` counts, from 0, a client's pages
-        or a flow's chunks; `stalled` is how long playback stalled for a chunk (s).
+        `asked` and `completed` are when (s), `size` is in bytes. `flow` is the video's, or the first of a
+        page's connections; `number` counts, from 0, a client's pages or a flow's chunks; `stalled` is how
+        long playback stalled for a chunk (s).
         """
         return self._tables["downloads"]
 
     @property
     def delays(self) -> pa.Table:
-        """Distributions that `measure.distributions` asks for: a row a seed, measure, point, group, colour.
+        """Distributions that `measure.distributions` asks for.
 
-        How many (`count`), and in s: `mean`, `min`, `p50`, `p90`, `p99`, `p99_9`, `max`. A point is a link,
-        `receivers`, or a class of either (`receivers/af`). An empty group or colour means all of them.
+        A row a `seed`, `measure`, `point`, `group` and `colour`: how many (`count`, packets), and in s
+        `mean`, `min`, `p50`, `p90`, `p99`, `p99_9`, `max`. A point is a link, `receivers`, or a class of
+        either (`receivers/af`). An empty group or colour means all of them.
         """
         return self._tables["delays"]
 
     @property
     def cdf(self) -> pa.Table:
-        """The same as cumulative distributions: up to `value` (s) are a `share` (0 to 1) of them."""
+        """The same as cumulative distributions: by `seed`, `measure`, `point` and `group`.
+
+        Up to `value` (s) are a `share` (0 to 1) of them.
+        """
         return self._tables["cdf"]
 
     def summary(self) -> Summary:
