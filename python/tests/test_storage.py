@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -244,3 +245,31 @@ def test_a_changed_experiment_is_noticed(tmp_path: Path) -> None:
         type(A.provenance).from_json({**stored, "experiment": "{}"})
     with pytest.raises(ResultError, match="lacks 'seeds'"):
         type(A.provenance).from_json({k: v for k, v in stored.items() if k != "seeds"})
+
+
+def test_rows_that_no_result_has_are_not_read(tmp_path: Path) -> None:
+    """A file of a few kilobytes with two hundred million equal rows is refused by its footer, and at once."""
+    A.write(tmp_path / "run")
+    path = tmp_path / "run" / "series.parquet"
+    schema = pq.read_schema(path)
+    rows = 2_000_000
+    equal = [pa.nulls(rows, field.type) for field in schema]
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for _ in range(100):
+            writer.write_batch(pa.record_batch(equal, schema=schema))
+    assert path.stat().st_size < 4 << 20
+    before = pa.total_allocated_bytes()
+    with pytest.raises(ResultError, match=r"series.parquet: 200,000,000 rows in .* bytes would take .* GB"):
+        inprofile.read(tmp_path / "run")
+    assert pa.total_allocated_bytes() - before < 1 << 20
+
+
+def test_rows_of_another_run_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, result_ in (("1", A), ("2", B)):
+        result_.write(tmp_path / name)
+    (tmp_path / "2" / "flows.parquet").replace(tmp_path / "1" / "flows.parquet")
+    read: list[str] = []
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *_: read.append("rows"))
+    with pytest.raises(ResultError, match="belongs to another run"):
+        storage.read_folder(tmp_path / "1", ["flows"])
+    assert not read

@@ -62,7 +62,7 @@ export async function get<T>(what: string, query: Query = {}): Promise<Packed<T>
     if (found === undefined) throw new Refused("This is not in the file that was sent. Ask its sender for the folder, or for a larger file.", 404);
     return unpack<T>(await inflated(found));
   }
-  return answered<T>(await reached(fetch(`/api/${where}`)));
+  return answered<T>(await reached(fetch(`api/${where}`)));
 }
 
 /** Whether an answer can be had, without asking for it. */
@@ -74,7 +74,7 @@ export function has(what: string, query: Query = {}): boolean {
 export async function post<T>(what: string, body: unknown): Promise<Packed<T>> {
   if (offline) throw new Refused("Nothing can run in a file that was sent.", 404);
   const headers = { "Content-Type": "application/json" };
-  return answered<T>(await reached(fetch(`/api/${what}`, { method: "POST", headers, body: JSON.stringify(body) })));
+  return answered<T>(await reached(fetch(`api/${what}`, { method: "POST", headers, body: JSON.stringify(body) })));
 }
 
 async function reached(asked: Promise<Response>): Promise<Response> {

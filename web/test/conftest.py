@@ -60,7 +60,7 @@ def served(folder: Path | None, watch: Watch | None = None) -> str:
     shown = None if folder is None else Folder(folder)
     given = (shown, made, TOKEN, page_files())
     threading.Thread(target=serve, args=given, kwargs={"watch": watch}, daemon=True).start()
-    return f"http://127.0.0.1:{made.getsockname()[1]}/?token={TOKEN}"
+    return f"http://127.0.0.1:{made.getsockname()[1]}/{TOKEN}/"
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._input import check_file, read_file
+from .._input import read_file
+from .tables import TooManyRows, open_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -166,7 +167,6 @@ def read_folder(
     Raises FileNotFoundError where there is none, ResultError where it is not whole or not of one run.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     place = Path(folder)
     manifest, data = _manifest(place)
@@ -178,21 +178,19 @@ def read_folder(
     for name in names:
         path = place / f"{name}.parquet"
         try:
-            check_file(path)
-            table = pq.read_table(path)
+            with open_table(path) as file:
+                # Whose it is stands in the footer: rows of another run are not read at all.
+                note = json.loads((file.schema_arrow.metadata or {}).get(_KEY, b"null"))
+                if note != wanted:
+                    other = f"belongs to another run than {MANIFEST}: results were mixed or changed by hand"
+                    raise ResultError(f"{path} {other}")
+                tables[name] = file.read().replace_schema_metadata(None)
         except FileNotFoundError:
             raise ResultError(f"{folder} is not whole: {path.name} is missing") from None
-        except pa.ArrowException as error:
+        except TooManyRows as error:
+            raise ResultError(str(error)) from None
+        except (pa.ArrowException, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ResultError(f"{path} cannot be read: {error}") from None
-        try:
-            note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
-        except (ValueError, RecursionError) as error:
-            raise ResultError(f"{path} cannot be read: {error}") from None
-        if note != wanted:
-            raise ResultError(
-                f"{path} belongs to another run than {MANIFEST}: results were mixed or changed by hand"
-            )
-        tables[name] = table.replace_schema_metadata(None)
     return tables, manifest
 
 

@@ -1,8 +1,8 @@
 """The server behind the page: this machine only, and only whoever knows the address it printed.
 
-It listens on 127.0.0.1. A browser gets a cookie for the token in the printed address; without it nothing is
-answered, so that neither other users of the machine nor other sites' scripts (DNS rebinding: the Host is
-checked too) can read results or run experiments. The page may load nothing from anywhere else.
+It listens on 127.0.0.1. All that it answers lies below a path that only the printed address has, so that
+neither other users of the machine nor other sites' scripts (DNS rebinding: the Host is checked too) can read
+results or run experiments. The page may load nothing from anywhere else.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def serve(
     )
     # Tables and statistics take longer to load than to use: before the first question.
     threading.Thread(target=_warm, daemon=True).start()
-    ready(f"http://{HOST}:{port}/?token={token}")
+    ready(f"http://{HOST}:{port}/{token}/")
     server = uvicorn.Server(config)
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[made])
@@ -248,11 +248,14 @@ def _answered(answer: Callable[[], bytes]) -> Response:
 
 
 class _Guard:
-    """Refuses whoever has no cookie or a strange Host or Origin; puts the headers on every answer."""
+    """Lets in who knows the path, from a Host and an Origin of ours; puts the headers on every answer.
+
+    All is below `/TOKEN/`, and no cookie is set: a browser sends those of 127.0.0.1 to every port, and so to
+    a server of another user.
+    """
 
     def __init__(self, app: Any, token: str, port: int) -> None:
-        self.app, self.token, self.port = app, token, port
-        self.cookie = f"inprofile-{port}"
+        self.app, self.token = app, token
         self.hosts = {f"{host}:{port}" for host in (HOST, "localhost")}
 
     async def __call__(self, scope: Any, receive: Any, send: Callable[[Any], Awaitable[None]]) -> None:
@@ -267,29 +270,22 @@ class _Guard:
                 message["headers"] = [*kept, *own.items()]
             await send(message)
 
-        request = Request(scope, receive)
-        refused = self._refused(request)
-        await (refused or self.app)(scope, receive, with_headers)
+        refused = self._refused(Request(scope, receive))
+        _, _, below = scope["path"].removeprefix("/").partition("/")
+        inside = {**scope, "path": f"/{below}", "raw_path": f"/{below}".encode()}
+        await (refused or self.app)(scope if refused else inside, receive, with_headers)
 
     def _refused(self, request: Request) -> Response | None:
-        from starlette.responses import PlainTextResponse, RedirectResponse
+        from starlette.responses import PlainTextResponse
 
         origin = request.headers.get("origin")
         if request.headers.get("host") not in self.hosts:
             return PlainTextResponse("This page is for 127.0.0.1 only.", 421)
         if origin is not None and origin.removeprefix("http://") not in self.hosts:
             return PlainTextResponse("Another site's script may not ask here.", 403)
-        given = request.query_params.get("token")
-        if request.url.path == "/" and given is not None and self._known(given):
-            # The address without the token is what permalinks are made of; the fragment stays.
-            answer = RedirectResponse("/", 303)
-            answer.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
-            return answer
-        if not self._known(request.cookies.get(self.cookie, "")):
+        first, slash, _ = request.scope["path"].removeprefix("/").partition("/")
+        if not slash or not hmac.compare_digest(first.encode(), self.token.encode()):
             return PlainTextResponse(
-                "Open the address that inprofile view printed: it has the token that lets you in.", 403
+                "Open the address that inprofile view printed, whole: its path is what lets you in.", 403
             )
         return None
-
-    def _known(self, token: str) -> bool:
-        return hmac.compare_digest(token.encode(), self.token.encode())

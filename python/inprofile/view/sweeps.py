@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.contracts import figure_over_runs
+from ..run.tables import TooManyRows, open_table
 from ..studies.sweep.axes import column_of, short_keys
 from ..studies.sweep.dataset import part_files
 from .folder import Folder, Unknown, sweep_head
@@ -136,12 +137,11 @@ class _Runs:
     def _read(self, place: Path, name: str, columns: list[str]) -> pa.Table | None:
         """The parts of a table that can be read; the others are problems."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         parts = []
         for path in part_files(place, name):
             try:
-                parts.append(pq.ParquetFile(path).read(columns=columns))
-            except (pa.ArrowException, OSError) as error:
+                parts.append(open_table(path).read(columns=columns))
+            except (pa.ArrowException, OSError, TooManyRows) as error:
                 self.problems.append(f"{path.relative_to(place)} cannot be read: {error}")
         return pa.concat_tables(parts) if parts else None

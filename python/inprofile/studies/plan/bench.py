@@ -23,6 +23,7 @@ from ...run.ledger import Ledger, check_head
 from ...run.pieces import Piece
 from ...run.pool import Backend, Task
 from ...run.storage import ResultError
+from ...run.tables import TooManyRows, open_table
 from ..sweep.contracts import RunsOf
 from ..sweep.dataset import parquet, part_files
 
@@ -96,12 +97,11 @@ class Bench:
 
     def _take_up(self, place: Path) -> None:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         assert self._ledger is not None  # noqa: S101
         try:
-            tables = [pq.ParquetFile(path).read() for path in part_files(place, _TABLE)]
-        except (pa.ArrowException, OSError) as error:
+            tables = [open_table(path).read() for path in part_files(place, _TABLE)]
+        except (pa.ArrowException, OSError, TooManyRows) as error:
             raise ResultError(f"{place / _TABLE} cannot be read: {error}") from None
         tables += [piece.tables[_TABLE] for piece in self._ledger.pieces.values()]
         for table in tables:

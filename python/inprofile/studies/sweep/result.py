@@ -18,6 +18,7 @@ from ...metrics.summary import text_table
 from ...own.sources import Source
 from ...run.ledger import LEDGER
 from ...run.storage import LARGEST_MANIFEST, ResultError
+from ...run.tables import TooManyRows, open_table
 from .axes import DEFAULT_METRICS, SweepError, column_of, short_keys
 from .dataset import TABLES, part_files
 from .plan import HEAD, scenario_of
@@ -121,16 +122,15 @@ class Sweep(Sequence[Setting]):
         or text.
         """
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         if name not in TABLES:
             raise KeyError(f"a sweep has no table {name!r}; there are: {', '.join(TABLES)}")
         chosen = None if columns is None else list(columns)
         try:
             return pa.concat_tables(
-                [pq.ParquetFile(path).read(columns=chosen) for path in part_files(self.folder, name)]
+                [open_table(path).read(columns=chosen) for path in part_files(self.folder, name)]
             )
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, TooManyRows) as error:
             raise ResultError(f"{self.folder / name} cannot be read: {error}") from None
 
     def scenario(self, setting: int) -> Scenario:
