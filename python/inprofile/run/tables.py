@@ -36,7 +36,7 @@ def in_memory(schema: pa.Schema, rows: int) -> int:
 
 def _width(kind: pa.DataType) -> int:
     try:
-        return kind.bit_width
+        return int(kind.bit_width)
     except ValueError:
         return 8 * TEXT
 
