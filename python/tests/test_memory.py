@@ -62,7 +62,7 @@ def test_what_it_holds_is_said_before_it_is_built(tmp_path: Path, monkeypatch: p
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("inprofile.cli.run.run_many", stop)
+    monkeypatch.setattr("inprofile.run.experiments.run_many", stop)
     CliRunner().invoke(app, ["run", experiment(tmp_path, 200_000, 1)])
     assert len(said) == 1
     assert said[0].startswith("200,000 flows in 1 run, 1 at a time: at least 0.32 GB of memory, of ")
