@@ -13,7 +13,7 @@ from .common import Refused, emit, say
 __all__ = ["ASK_FROM", "Work", "affordable", "effort", "long", "packets_text", "print_plan"]
 
 ASK_FROM = 1_000_000_000
-"""Data packets from which on a run is asked about: minutes to hours."""
+"""Data packets above which a command asks for confirmation: minutes to hours of computing."""
 A_PACKET = 0.66e-6
 """Seconds of one core for a data packet, as compare/schemes.toml has them."""
 ASK_TRACED_FROM = 20_000_000

@@ -110,7 +110,7 @@ pub struct Stats {
     pub ce_marked: u64,
     /// Dropped on arrival, the queue being full and this one what it holds most of.
     pub overflow: u64,
-    /// Dropped for the limit's sake from the queue that held most.
+    /// Dropped from the queue that held most because the limit was exceeded (RFC 8290 §4.1).
     pub evicted: u64,
 }
 

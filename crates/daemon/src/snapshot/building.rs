@@ -119,7 +119,7 @@ fn name(state: &mut DirectionState, config: &Config, i: usize) {
     let all = customers.chain(aggregate).chain(policers::of(d).map(|p| (p.name, "policer")));
     state.markers.iter_mut().zip(all).for_each(|(m, (name, kind))| (m.name, m.kind) = (name, kind));
     let own: HashMap<u32, _> = d.customers.iter().filter_map(|c| Some((c.place, c.own.as_ref()?))).collect();
-    // Who has gone and still has packets there is nobody's name.
+    // Packets still queued for a customer who was removed are reported under no name.
     state.own_queues.retain_mut(|(place, classes)| {
         own.get(place).is_some_and(|own| {
             classes.iter_mut().zip(&own.classes).for_each(|(state, (_, c))| state.name.clone_from(&c.name));

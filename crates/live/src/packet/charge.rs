@@ -12,7 +12,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// To meters, queues and counts: the packet, and what there is of tags and labels beyond the [usual](Link::unusual).
+    /// To meters, queues and counts: the packet, and any tags and labels beyond the [usual link header](Link::unusual).
     #[must_use]
     pub fn packet(self, seen: &Seen) -> u32 {
         match seen {

@@ -13,7 +13,7 @@ pub(super) struct Rfc {
     credits: Vec<i64>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    /// What went for the limit's sake, in order.
+    /// Packets dropped because the limit was exceeded, in order.
     pub evicted: Vec<u32>,
     /// The last arrival was dropped on the spot.
     pub refused: bool,

@@ -27,7 +27,7 @@ struct Bench {
     aqm: AnyAqm,
     rng: Rng,
     number: u32,
-    /// Numbers of what CoDel dropped, and of what was dropped for the limit's sake, since the last look.
+    /// Numbers of what CoDel dropped, and of what was dropped because the limit was exceeded, since the last look.
     dropped: Vec<u32>,
     evicted: Vec<u32>,
 }
@@ -331,7 +331,7 @@ fn odd_parameters_are_refused_or_remarked_on() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever comes and goes: what leaves, the marks, CoDel's drops and those for the limit's sake are those of the RFC's text.
+    /// Whatever comes and goes: what leaves, the marks, CoDel's drops and those because the limit was exceeded are those of the RFC's text.
     /// Four queues for eight flows: some collide.
     #[test]
     fn agrees_with_the_text(linux: bool, limit in 4usize..80, quantum in prop::sample::select(vec![100u64, 1000, 3000]),
