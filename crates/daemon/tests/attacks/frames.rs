@@ -86,6 +86,20 @@ impl Frame {
         (self.0.len() - 14 - usize::from(self.0[8])) as u64
     }
 
+    /// The same, but in a frame of the shortest length also without what lies behind the length that its IP header gives: whoever wrote
+    /// that, it cannot be told from an interface's padding (decision 0037); `mpu` charges what the wire carries.
+    pub fn behind_ethernet_unpadded(&self) -> u64 {
+        let (all, at) = (self.behind_ethernet(), self.at());
+        let tags = (at - 14) / 4 * 4;
+        let Some(ip) = self.0.get(at..at + 6).filter(|_| self.0.len() <= 60 + tags) else { return all };
+        let number = |i: usize| u64::from(u16::from_be_bytes([ip[i], ip[i + 1]]));
+        match ip[0] >> 4 {
+            4 => all.min((at - 14) as u64 + number(2)),
+            6 => all.min((at - 14) as u64 + number(4) + 40),
+            _ => all,
+        }
+    }
+
     /// Where its IP header, if it has one, begins.
     pub fn at(&self) -> usize {
         usize::from(self.0[7])

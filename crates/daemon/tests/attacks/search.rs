@@ -70,7 +70,7 @@ pub fn play(bytes: &[u8]) -> Got {
         for (frame, at) in leaving.iter().zip(leaving.times()) {
             let n = u32::from_be_bytes([0, frame[9], frame[10], frame[11]]) as usize;
             let frame = Frame(frame.to_vec());
-            links.see(*at, if how.ethernet { frame.on_ethernet() } else { frame.behind_ethernet() });
+            links.see(*at, if how.ethernet { frame.on_ethernet() } else { frame.behind_ethernet_unpadded() });
             assert!(sent[n].left.is_none(), "no frame leaves twice");
             sent[n].left = Some((
                 *at,
