@@ -114,7 +114,7 @@ def as_text(found: Answer, out: Path | None = None) -> str:
         parts.append(
             f"Burst: {quantity(burst, 'B')}, {quantity(8 * burst / question.bits, 's')} at the rate."
             f" TCP gets {_share(found.chosen)} of it (fresh seeds, n = {found.chosen.share.n}),"
-            f" and {found.chosen.loss.mean:.2%} of its packets are dropped."
+            f" and {100 * found.chosen.loss.mean:.2f} % of its packets are dropped."
             f" In the worst of these runs it gets {number(found.chosen.least, 3)}.\n"
             f"Excess: after a rest, at most {found.above(0.1):.2f} times the rate in 100 ms,"
             f" {found.above(1.0):.2f} in a second, {found.above(10.0):.3f} in ten."
@@ -184,7 +184,7 @@ def _table(first: str, rows: list[tuple[str, Point]], found: Answer) -> str:
             quantity(8 * p.burst / found.question.bits, "s"),
             _share(p),
             number(p.least, 3),
-            f"{p.loss.mean:.2%}",
+            f"{100 * p.loss.mean:.2f} %",
             number(p.timeouts.mean, 3),
         ]
         for name, p in rows

@@ -145,7 +145,7 @@ def _thresholds(port: Port, rate: float | None) -> str:
     for kind, curves in (("dropped", port.profile.drop), ("marked", port.profile.mark)):
         for name, curve in alike(curves):
             ends = (curve.min_th, curve.max_th)
-            row = [name, kind, *(quantity(x, "B") for x in ends), f"{curve.max_p:.0%}"]
+            row = [name, kind, *(quantity(x, "B") for x in ends), f"{100 * curve.max_p:.0f} %"]
             rows.append([*row, *([quantity(8 * x / rate, "s") for x in ends] if rate else [])])
     return text_table(heading, rows)
 
@@ -169,10 +169,10 @@ def _results(ran: list[Outcome]) -> str:
             [
                 outcome.case.colour,
                 outcome.case.title,
-                f"{f['utilisation'].mean:.1%}",
+                f"{100 * f['utilisation'].mean:.1f} %",
                 *(quantity(f[d].mean, "s", digits=3) if d in f else "–" for d in ("delay_p50", "delay_p99")),
-                f"{f['loss'].mean:.2%}",
-                f"{f['marked'].mean:.2%}",
+                f"{100 * f['loss'].mean:.2f} %",
+                f"{100 * f['marked'].mean:.2f} %",
                 pm(f["fi"]),
                 number(f["timeouts"].mean, 3),
             ]
