@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from inprofile.metrics.measures import Measures
 from inprofile.studies.compare import schemes as entries
 from inprofile.studies.compare.comparison import Comparison
 from inprofile.studies.compare.own import TuneError, own_scheme
+from inprofile.studies.compare.page import in_short
 from inprofile.studies.compare.run import outcome, plan
-from inprofile.studies.compare.schemes import Place, SchemeFileError, choose, read_schemes
+from inprofile.studies.compare.schemes import Place, SchemeFileError, choose, lengths, read_schemes
 from inprofile.studies.compare.settings import SettingError, setting_of
 
 CASES = Path(__file__).parents[2] / "docs" / "guides" / "plan"
@@ -262,3 +264,34 @@ def test_the_worked_cases_can_be_asked() -> None:
         groups = [g for g in question.scenario.check().effective["flows"] if g["contract"]]
         assert sum(g["count"] for g in groups) == customers
     assert tomllib.loads((CASES / "policers.toml").read_text("utf-8"))["schemes"]
+
+
+@pytest.mark.parametrize("rate", ["64 kbit/s", "1 Mbit/s", "3 Mbit/s", "1 Gbit/s"])
+def test_every_scheme_fits_a_link_of_any_rate_at_every_t(rate: str) -> None:
+    scenario = inprofile.parse(inprofile.STARTER).with_({"links.bottleneck.rate": rate})
+    place = Place.of(scenario)
+    for scheme in choose():
+        for length in lengths(place):
+            scenario.with_(scheme.values(place, length)).check()
+
+
+def test_codel_keeps_its_interval_where_the_target_is_far_below() -> None:
+    place = Place.of(inprofile.parse(inprofile.STARTER).with_({"links.bottleneck.rate": "10 Mbit/s"}))
+    for scheme in choose(["codel", "fq-codel"]):
+        intervals = [scheme.filled(scheme.queue, place, t)["interval"] for t in (0.006, 0.192, 0.64)]
+        assert intervals == ["100 ms", "100 ms", "213.333 ms"], scheme.id
+
+
+def test_the_short_answer_counts_for_every_scheme_that_it_names() -> None:
+    class Told:
+        outcomes = ()
+
+        def tally(self) -> list[tuple[str, int, int, int]]:
+            return [(name, 4, 4, 3) for name in "abcde"] + [("f", 4, 4, 1)]
+
+        def title(self, scheme: str) -> str:
+            return scheme.upper()
+
+    (line,) = in_short(cast(Comparison, Told()))
+    assert line.startswith("A, B, C, D and E are most often at the top")
+    assert line.endswith("A 3 of 4; B 3 of 4; C 3 of 4; D 3 of 4; E 3 of 4.")

@@ -113,7 +113,9 @@ def in_short(comparison: Comparison) -> Iterator[str]:
     tally = comparison.tally()
     top = [s for s, _, _, first in tally if first == tally[0][3]]
     if len(top) < len(tally):
-        counts = "; ".join(f"{comparison.title(s)} {first} of {n}" for s, n, _, first in tally[:4])
+        counts = "; ".join(
+            f"{comparison.title(s)} {first} of {n}" for s, n, _, first in tally[: max(4, len(top))]
+        )
         yield (
             f"{_names(comparison, top)} {'is' if len(top) == 1 else 'are'} most often at the top,"
             f" alone or statistically tied with the best: {counts}."

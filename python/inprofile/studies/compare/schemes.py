@@ -4,10 +4,10 @@ A scheme is a set of overrides, nothing else. Every scheme gets the same experim
 settings of one length T: how long the queue is meant to get. An experiment says which link is measured; the
 scheme has that link's queue, the markers of the flows that cross it, and the place where they enter it.
 
-In a scheme's values `"2 T"` is a length of twice T, `"4 longest T"` one of four times the longest T that is
-tried, `"2..200 log over T"` goes from 2 to 200 while T goes from its shortest to its longest, `"link rate"`
-the measured link's, `"1.2 of contract"` a rate and `"300 ms of contract"` a size: what arrives at the
-contract's rate in that time. What `plan` may set
+In a scheme's values `"2 T"` is a length of twice T, `"1/3 T as time, at least 100 ms"` a time,
+`"4 longest T"` a length of four times the longest T that is tried, `"2..200 log over T"` goes from 2 to 200
+while T goes from its shortest to its longest, `"link rate"` the measured link's, `"1.2 of contract"` a rate
+and `"300 ms of contract"` a size: what arrives at the contract's rate in that time. What `plan` may set
 besides T is in the scheme's table `plan` (`settings`).
 """
 
@@ -46,8 +46,9 @@ __all__ = [
 ]
 
 HERE = Path(__file__).parent
-#: A length in schemes.toml: so many T, in packets or, where a discipline wants a time, as time.
-_LENGTH = re.compile(r"([0-9.]+(?:e-?[0-9]+)?)(?:/([0-9]+))? T( as time)?")
+#: A length in schemes.toml: so many T, in packets or, where a discipline wants a time, as time,
+#: perhaps with a least value.
+_LENGTH = re.compile(r"([0-9.]+(?:e-?[0-9]+)?)(?:/([0-9]+))? T( as time(?:, at least ([0-9.]+) ms)?)?")
 #: A length that no setting changes: so many times the longest T.
 _FIXED = re.compile(r"([0-9.]+) longest T")
 #: In place of a rate: the measured link's.
@@ -174,7 +175,7 @@ class Scheme:
             return value
         amount = float(match[1]) / float(match[2] or 1) * length
         if match[3]:
-            return f"{1e3 * amount:.6g} ms"
+            return f"{max(1e3 * amount, float(match[4] or 0)):.6g} ms"
         packets = amount / place.packet_time
         if key == "limit":
             # A limit is a whole number of packets, and none is above the buffer.
