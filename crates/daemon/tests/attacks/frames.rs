@@ -86,18 +86,29 @@ impl Frame {
         (self.0.len() - 14 - usize::from(self.0[8])) as u64
     }
 
-    /// The same, but in a frame of the shortest length also without what lies behind the length that its IP header gives: whoever wrote
-    /// that, it cannot be told from an interface's padding (decision 0037); `mpu` charges what the wire carries.
-    pub fn behind_ethernet_unpadded(&self) -> u64 {
-        let (all, at) = (self.behind_ethernet(), self.at());
-        let tags = (at - 14) / 4 * 4;
-        let Some(ip) = self.0.get(at..at + 6).filter(|_| self.0.len() <= 60 + tags) else { return all };
+    /// Of the bytes behind the link headers, those that cannot be told from an interface's padding: in a frame of the shortest length, what
+    /// lies behind the length that its IP header gives (decision 0037). `mpu` charges what the wire carries.
+    fn like_padding(&self) -> u64 {
+        let tags = (self.at() - 14) / 4 * 4;
+        let Some(ip) = self.0.get(self.at()..self.at() + 6).filter(|_| self.0.len() <= 60 + tags) else {
+            return 0;
+        };
         let number = |i: usize| u64::from(u16::from_be_bytes([ip[i], ip[i + 1]]));
         match ip[0] >> 4 {
-            4 => all.min((at - 14) as u64 + number(2)),
-            6 => all.min((at - 14) as u64 + number(4) + 40),
-            _ => all,
+            4 => self.bytes().saturating_sub(number(2)),
+            6 => self.bytes().saturating_sub(number(4) + 40),
+            _ => 0,
         }
+    }
+
+    /// [`bytes`](Frame::bytes), without what cannot be told from padding.
+    pub fn bytes_unpadded(&self) -> u64 {
+        self.bytes() - self.like_padding()
+    }
+
+    /// [`behind_ethernet`](Frame::behind_ethernet), without what cannot be told from padding.
+    pub fn behind_ethernet_unpadded(&self) -> u64 {
+        self.behind_ethernet() - self.like_padding()
     }
 
     /// Where its IP header, if it has one, begins.

@@ -210,7 +210,7 @@ pub fn make(genes: &mut Genes<'_>, who: Who, n: u64, rng: &mut Rng) -> (Frame, S
     let inside = frame.0[12..14] != [0x88, 0xb5];
     let sent = Sent {
         at: Time::ZERO,
-        bytes: frame.bytes(),
+        bytes: frame.bytes_unpadded(),
         bobs: false,
         control,
         his: his && inside,
