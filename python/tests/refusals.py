@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,13 +35,19 @@ class Ended:
     """Resident bytes."""
 
 
-def command(*arguments: str, folder: Path, addresses: int = ADDRESSES, seconds: int = SECONDS) -> Ended:
-    """Run `inprofile` with these arguments, bounded."""
+def command(
+    *arguments: str,
+    folder: Path,
+    addresses: int = ADDRESSES,
+    seconds: int = SECONDS,
+    program: Sequence[str] = ("-m", "inprofile"),
+) -> Ended:
+    """Run `inprofile`, or another program in Python, with these arguments, bounded."""
     runner = [sys.executable, "-S", str(Path(__file__).with_name("bounded.py"))]
     bounds = [str(seconds), str(addresses), "ended"]
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         subprocess.run(
-            [*runner, *bounds, sys.executable, "-m", "inprofile", *arguments],
+            [*runner, *bounds, sys.executable, *program, *arguments],
             cwd=folder,
             stdout=out,
             stderr=err,

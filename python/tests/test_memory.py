@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from inprofile.cli import app, memory
+from inprofile.run.memory import physical
 
 FLOWS = """
 title = "many"
@@ -78,8 +79,8 @@ def test_check_says_what_its_flows_take(tmp_path: Path) -> None:
 
 def test_a_control_group_may_hold_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(memory, "_CGROUP", limit)
-    whole = memory.physical()
+    monkeypatch.setattr("inprofile.run.memory._CGROUP", limit)
+    whole = physical()
     for text, holds in [("max\n", whole), ("1000000\n", 1e6), (f"{2 * whole:.0f}\n", whole)]:
         limit.write_text(text)
-        assert memory.physical() == holds
+        assert physical() == holds

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..run.memory import physical
 from ..run.pool import threads
 from .common import Refused
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
 
-__all__ = ["MANY", "gigabytes", "physical", "room_for"]
+__all__ = ["MANY", "gigabytes", "room_for"]
 
 MANY = 100_000
 """Flows from which on it is said what they take: a second or so to build."""
 A_FLOW = 10e-6
 """Seconds of one core to build a flow."""
-_CGROUP = Path("/sys/fs/cgroup/memory.max")
-
-
-def physical() -> float:
-    """Bytes of memory that this process may have: the machine's, or less in its control group."""
-    bytes_ = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    try:
-        limit = _CGROUP.read_text().strip()
-    except OSError:
-        # Outside Linux, or without cgroup v2: no such limit.
-        return bytes_
-    return min(bytes_, float(limit)) if limit.isdigit() else bytes_
 
 
 def gigabytes(bytes_: float) -> str:

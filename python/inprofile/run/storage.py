@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._input import read_file
-from .tables import TooManyRows, open_table
+from .tables import Room, TooManyRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,16 +175,18 @@ def read_folder(
     except KeyError as missing:
         raise ResultError(f"{place / MANIFEST}: the provenance lacks {missing}") from None
     tables = {}
+    room = Room()
     for name in names:
         path = place / f"{name}.parquet"
+
+        def of_this_run(metadata: Mapping[bytes, bytes], path: Path = path) -> None:
+            if json.loads(metadata.get(_KEY, b"null")) != wanted:
+                other = f"belongs to another run than {MANIFEST}: results were mixed or changed by hand"
+                raise ResultError(f"{path} {other}")
+
         try:
-            with open_table(path) as file:
-                # Whose it is stands in the footer: rows of another run are not read at all.
-                note = json.loads((file.schema_arrow.metadata or {}).get(_KEY, b"null"))
-                if note != wanted:
-                    other = f"belongs to another run than {MANIFEST}: results were mixed or changed by hand"
-                    raise ResultError(f"{path} {other}")
-                tables[name] = file.read().replace_schema_metadata(None)
+            # Whose it is stands in the footer: rows of another run are not read at all.
+            tables[name] = room.read(path, check=of_this_run).replace_schema_metadata(None)
         except FileNotFoundError:
             raise ResultError(f"{folder} is not whole: {path.name} is missing") from None
         except TooManyRows as error:

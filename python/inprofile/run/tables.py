@@ -1,36 +1,41 @@
-"""A table's file, judged by its footer before any of its rows is read.
+"""Tables of a result, judged by their footers before any of their rows is read.
 
-A Parquet file of a few megabytes can hold billions of equal rows: what it takes in memory is known from the
-number of rows and the columns' types, which stand in the footer.
+A Parquet file of a few megabytes can hold billions of equal rows, and one of a few kilobytes twenty thousand
+times the same text of a megabyte. What numbers take in memory is known from the footer. What texts take is
+not: they are read as the dictionary that they are stored as, weighed, and spelled out only then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._input import check_file
+from .memory import physical
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["TooManyRows", "in_memory", "open_table"]
+__all__ = ["Room", "TooManyRows", "in_memory"]
 
 SMALL = 256 << 20
-"""Bytes in memory that any file may take."""
+"""Bytes in memory that the tables of any result may take."""
 RATIO = 200
-"""How many times its own size a larger one may take; series that never change take some forty times."""
-TEXT = 16
-"""Bytes that a value of no fixed width is taken for."""
+"""How many times their own size larger ones may take; series that never change take some forty times."""
+SHARE = 0.5
+"""Of the machine's memory, at most: tables are worked on, not only read."""
+TEXT = 8
+"""Bytes that a value of no fixed width takes beside its own: its number in a dictionary, then its place."""
 
 
 class TooManyRows(ValueError):
-    """A file whose rows would take far more memory than a result of its size can."""
+    """Rows that would take far more memory than a result of that size can, or than there is."""
 
 
 def in_memory(schema: pa.Schema, rows: int) -> int:
-    """Bytes that so many rows of these columns take, about."""
+    """Bytes that so many rows of these columns take, about, before texts are spelled out."""
     return sum(_width(field.type) for field in schema) * rows // 8
 
 
@@ -41,22 +46,97 @@ def _width(kind: pa.DataType) -> int:
         return 8 * TEXT
 
 
-def open_table(path: Path) -> pq.ParquetFile:
-    """The file with its footer read, and nothing else.
+class Room:
+    """The memory that the tables of one result may take together."""
 
-    Raises FileNotFoundError, UnfitFile for what is no regular file, ArrowException for what is not Parquet,
-    TooManyRows where reading it would take more memory than a result of this size can.
-    """
-    import pyarrow.parquet as pq
+    def __init__(self) -> None:
+        self._files = 0
+        self._size = 0
+        self._needed = 0
 
-    check_file(path)
-    file = pq.ParquetFile(path)
-    rows, size = file.metadata.num_rows, path.stat().st_size
-    needed = in_memory(file.schema_arrow, rows)
-    if needed > max(SMALL, RATIO * size):
-        file.close()
-        raise TooManyRows(
-            f"{path}: {rows:,} rows in {size:,} bytes would take {needed / 1e9:.2g} GB of memory, as no table"
-            " does that Inprofile wrote: take the folder from where it was made, or run the experiment again"
+    def read(
+        self,
+        path: Path,
+        columns: Sequence[str] | None = None,
+        check: Callable[[Mapping[bytes, bytes]], None] = lambda metadata: None,
+    ) -> pa.Table:
+        """These columns of a file, or all; `check` is told its metadata first and may raise.
+
+        Raises FileNotFoundError, UnfitFile for what is no regular file, ArrowException for what is not
+        Parquet, TooManyRows where reading it would take more memory than a result of this size can.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        check_file(path)
+        size = path.stat().st_size
+        with pq.ParquetFile(path) as file:
+            footer, schema = file.metadata, file.schema_arrow
+        check(schema.metadata or {})
+        rows = _rows(footer)
+        if any(pa.types.is_nested(field.type) for field in schema):
+            raise TooManyRows(
+                f"{path} has columns of lists or records, as no table has that Inprofile wrote: take the"
+                " folder from where it was made, or run the experiment again"
+            )
+        self._files += 1
+        self._size += size
+        self._take(path, rows, size, max(in_memory(schema, rows), _uncompressed(footer)))
+        with pq.ParquetFile(path, metadata=footer, read_dictionary=_texts(footer)) as file:
+            table = file.read(columns=None if columns is None else list(columns))
+        self._take(path, rows, size, sum(_spelled_out(column) for column in table.itercolumns()))
+        return table.cast(_as_stored(table.schema, schema))
+
+    def _take(self, path: Path, rows: int, size: int, needed: int) -> None:
+        self._needed += needed
+        what = (
+            f"{path}: its {rows:,} rows in {size:,} bytes{', with the tables before it,' * (self._files > 1)}"
+            f" would take {self._needed / 1e9:.2g} GB of memory"
         )
-    return file
+        if self._needed > max(SMALL, RATIO * self._size):
+            raise TooManyRows(
+                f"{what}, as no table does that Inprofile wrote: take the folder from where it was made,"
+                " or run the experiment again"
+            )
+        if self._needed > SHARE * physical():
+            raise TooManyRows(
+                f"{what}; this machine has {physical() / 1e9:.2g} GB, and half of it is for tables: read them"
+                " on a larger one, or run the experiment again with fewer seeds or monitors"
+            )
+
+
+def _rows(footer: pq.FileMetaData) -> int:
+    """How many will be read: a footer says it of the file, of each group of rows and of each column."""
+    groups = (footer.row_group(i) for i in range(footer.num_row_groups))
+    columns = range(footer.num_columns)
+    read = sum(max([g.num_rows, *(g.column(c).num_values for c in columns)]) for g in groups)
+    return int(max(footer.num_rows, read))
+
+
+def _uncompressed(footer: pq.FileMetaData) -> int:
+    return int(sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups)))
+
+
+def _texts(footer: pq.FileMetaData) -> list[str]:
+    """Columns of values without a fixed width, whatever type the schema gives them."""
+    columns = (footer.schema.column(i) for i in range(footer.num_columns))
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+
+
+def _spelled_out(column: pa.ChunkedArray) -> int:
+    """Bytes that a dictionary's texts take once they stand in every row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    lengths = (pc.binary_length(c.dictionary).cast(pa.int64()).take(c.indices) for c in column.chunks)
+    return sum(pc.sum(of).as_py() or 0 for of in lengths)
+
+
+def _as_stored(read: pa.Schema, stored: pa.Schema) -> pa.Schema:
+    """The types that these columns have in the file, where texts were read as a dictionary."""
+    import pyarrow as pa
+
+    fields = [stored.field(stored.get_all_field_indices(name)[0]) for name in read.names]
+    return pa.schema(fields, metadata=stored.metadata)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.contracts import figure_over_runs
-from ..run.tables import TooManyRows, open_table
+from ..run.tables import Room, TooManyRows
 from ..studies.sweep.axes import column_of, short_keys
 from ..studies.sweep.dataset import part_files
 from .folder import Folder, Unknown, sweep_head
@@ -138,10 +138,10 @@ class _Runs:
         """The parts of a table that can be read; the others are problems."""
         import pyarrow as pa
 
-        parts = []
+        parts, room = [], Room()
         for path in part_files(place, name):
             try:
-                parts.append(open_table(path).read(columns=columns))
+                parts.append(room.read(path, columns))
             except (pa.ArrowException, OSError, TooManyRows) as error:
                 self.problems.append(f"{path.relative_to(place)} cannot be read: {error}")
         return pa.concat_tables(parts) if parts else None

@@ -23,7 +23,7 @@ from ...run.ledger import Ledger, check_head
 from ...run.pieces import Piece
 from ...run.pool import Backend, Task
 from ...run.storage import ResultError
-from ...run.tables import TooManyRows, open_table
+from ...run.tables import Room, TooManyRows
 from ..sweep.contracts import RunsOf
 from ..sweep.dataset import parquet, part_files
 
@@ -99,8 +99,9 @@ class Bench:
         import pyarrow as pa
 
         assert self._ledger is not None  # noqa: S101
+        room = Room()
         try:
-            tables = [open_table(path).read() for path in part_files(place, _TABLE)]
+            tables = [room.read(path) for path in part_files(place, _TABLE)]
         except (pa.ArrowException, OSError, TooManyRows) as error:
             raise ResultError(f"{place / _TABLE} cannot be read: {error}") from None
         tables += [piece.tables[_TABLE] for piece in self._ledger.pieces.values()]

@@ -18,7 +18,7 @@ from ...metrics.summary import text_table
 from ...own.sources import Source
 from ...run.ledger import LEDGER
 from ...run.storage import LARGEST_MANIFEST, ResultError
-from ...run.tables import TooManyRows, open_table
+from ...run.tables import Room, TooManyRows
 from .axes import DEFAULT_METRICS, SweepError, column_of, short_keys
 from .dataset import TABLES, part_files
 from .plan import HEAD, scenario_of
@@ -125,11 +125,9 @@ class Sweep(Sequence[Setting]):
 
         if name not in TABLES:
             raise KeyError(f"a sweep has no table {name!r}; there are: {', '.join(TABLES)}")
-        chosen = None if columns is None else list(columns)
+        room = Room()
         try:
-            return pa.concat_tables(
-                [open_table(path).read(columns=chosen) for path in part_files(self.folder, name)]
-            )
+            return pa.concat_tables([room.read(path, columns) for path in part_files(self.folder, name)])
         except (pa.ArrowException, OSError, TooManyRows) as error:
             raise ResultError(f"{self.folder / name} cannot be read: {error}") from None
 
