@@ -17,8 +17,13 @@ class Scenario:
     """A checked experiment."""
 
     @staticmethod
-    def parse(text: str, file: str, set: list[tuple[str, str]], own: list[Own]) -> Scenario:
-        """Read and check TOML; `file` is what messages call it, `set` overrides keys, `own` it may name."""
+    def parse(
+        text: str, file: str, bases: list[tuple[str, str]], set: list[tuple[str, str]], own: list[Own]
+    ) -> Scenario:
+        """Read and check TOML.
+
+        `file` is what messages call it, `bases` what it extends, `set` overrides keys, `own` it may name.
+        """
     @property
     def own(self) -> list[str]:
         """The names of the Python classes among its mechanisms."""
@@ -90,11 +95,19 @@ def run(
 class NotLive(ValueError):
     """An experiment that real hosts cannot run; `args[0]` has flow, key, problem, remedy. Linux only."""
 
-def place_of(text: str | bytes, file: str, set: list[tuple[str, str]], key: str) -> tuple[str, bool]:
+def place_of(
+    text: str, file: str, bases: list[tuple[str, str]], set: list[tuple[str, str]], key: str
+) -> tuple[str, bool]:
     """Where the value under a key is written, `file:line` or `--set KEY=VALUE`, and whether it is.
 
     If it is not, the place is that of the nearest table around it.
     """
+
+def bases(text: str, file: str) -> list[tuple[str, str]]:
+    """The files that an experiment in `file` extends, from the nearest to the last: name and text."""
+
+def whole(text: str, file: str, bases: list[tuple[str, str]]) -> str:
+    """The experiment in one text, with what it extends."""
 
 def live_hindrance() -> str | None:
     """Why this process can't make network namespaces, and what to do; None if it can. Linux only."""

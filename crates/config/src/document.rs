@@ -2,22 +2,44 @@
 
 use toml::de::DeTable;
 
+use crate::extends::{self, Base};
 use crate::overrides;
 use crate::problem::{Problem, Severity};
 use crate::quantity::clip;
 use crate::tree::{self, Item, Node, Origin, Table};
+use crate::written;
 
-/// A text, its overrides, and the tree of both.
+/// A text, what it extends, its overrides, and the tree of all.
 #[derive(Clone, Debug)]
 pub struct Document {
-    file: String,
-    /// The file's text, then each override's value.
-    texts: Vec<String>,
-    /// Each override as it was given, `KEY=VALUE`.
-    given: Vec<String>,
-    /// Byte offset of the start of each line of the file.
-    lines: Vec<usize>,
+    /// The file, then those that it extends, then the overrides.
+    sources: Vec<Source>,
     root: Table,
+}
+
+/// Where values are written.
+#[derive(Clone, Debug)]
+struct Source {
+    /// What messages call it: the file, or `--set KEY=VALUE`.
+    name: String,
+    text: String,
+    /// Byte offset of the start of each line of a file; an override has no lines.
+    lines: Option<Vec<usize>>,
+}
+
+impl Source {
+    fn file(text: &str, name: &str) -> Source {
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        Source { name: name.to_owned(), text: text.to_owned(), lines: Some(lines) }
+    }
+
+    /// Line and column of a byte, both from 1, the column in characters.
+    fn line_column(&self, at: usize) -> Option<(u32, u32)> {
+        let lines = self.lines.as_ref()?;
+        let line = lines.partition_point(|start| *start <= at).max(1);
+        let before = self.text.get(lines[line - 1]..at).unwrap_or("");
+        Some((line as u32, before.chars().count() as u32 + 1))
+    }
 }
 
 /// Larger files are refused.
@@ -47,26 +69,7 @@ impl Document {
     /// # Errors
     /// The place of the first byte that is not UTF-8; else as [`Document::parse`].
     pub fn parse_bytes(bytes: &[u8], file: &str, set: &[(String, String)]) -> Result<Document, Vec<Problem>> {
-        let error = match std::str::from_utf8(bytes) {
-            Ok(text) => return Document::parse(text, file, set),
-            Err(error) => error,
-        };
-        let good = &bytes[..error.valid_up_to()];
-        let line = good.iter().filter(|b| **b == b'\n').count() + 1;
-        let start = good.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-        let column = String::from_utf8_lossy(&good[start..]).chars().count() + 1;
-        let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
-        let is = if utf16 { "the file is UTF-16 text" } else { "the file is not UTF-8 text" };
-        Err(vec![Problem {
-            file: file.to_owned(),
-            line: u32::try_from(line).ok(),
-            column: u32::try_from(column).ok(),
-            path: String::new(),
-            value: bytes.get(error.valid_up_to()).map(|b| format!("byte 0x{b:02x}")),
-            problem: is.into(),
-            remedy: "save it as UTF-8; accented letters in another encoding are the usual cause".into(),
-            severity: Severity::Error,
-        }])
+        Document::parse(utf8(bytes, file)?, file, set)
     }
 
     /// From text. An override whose value is not a TOML value is taken as a string.
@@ -74,17 +77,46 @@ impl Document {
     /// # Errors
     /// Every violation of TOML's grammar; or every override that names no place in the file.
     pub fn parse(text: &str, file: &str, set: &[(String, String)]) -> Result<Document, Vec<Problem>> {
-        let mut document = Document {
-            file: file.to_owned(),
-            texts: vec![text.to_owned()],
-            given: Vec::new(),
-            lines: std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect(),
-            root: Table::default(),
-        };
+        Document::parse_extended(text, file, &[], set)
+    }
+
+    /// The same of a text that extends `bases`, as [`extends::bases`] finds them.
+    ///
+    /// # Errors
+    /// As [`Document::parse`], of any of the texts.
+    pub fn parse_extended(
+        text: &str,
+        file: &str,
+        bases: &[Base],
+        set: &[(String, String)],
+    ) -> Result<Document, Vec<Problem>> {
+        let mut document = Document { sources: Vec::new(), root: Table::default() };
+        let texts = std::iter::once((text, file));
+        let texts: Vec<_> = texts.chain(bases.iter().map(|b| (b.text.as_str(), b.file.as_str()))).collect();
+        let mut size = 0;
+        let mut trees = Vec::new();
+        for (text, file) in texts {
+            trees.push(document.add(text, file, &mut size)?);
+        }
+        // From the last base, which extends nothing, to the file itself.
+        for mut over in trees.into_iter().rev() {
+            if !bases.is_empty() {
+                over.0.retain(|(key, ..)| key != extends::KEY);
+            }
+            extends::merge(&mut document.root, over);
+        }
+        document.apply(set)?;
+        Ok(document)
+    }
+
+    /// Adds a file; its tree. `size` is that of the trees so far.
+    fn add(&mut self, text: &str, file: &str, size: &mut usize) -> Result<Table, Vec<Problem>> {
+        let source = self.sources.len() as u32;
+        self.sources.push(Source::file(text, file));
+        let whole = Origin { source, ..Origin::default() };
         if text.len() > LARGEST_FILE {
             let size = text.len() >> 20;
-            let whole = Origin::default();
-            return Err(vec![document.problem(
+            return Err(vec![self.problem(
                 "",
                 whole,
                 false,
@@ -92,33 +124,49 @@ impl Document {
                 "give flows a count instead of a table each".into(),
             )]);
         }
-        let size = tree_size(text);
-        if size > LARGEST_TREE {
-            return Err(vec![document.problem(
+        *size += tree_size(text);
+        if *size > LARGEST_TREE {
+            return Err(vec![self.problem(
                 "",
-                Origin::default(),
+                whole,
                 false,
                 format!(
                     "the file's values, keys and lines would take about {} MiB of memory; the maximum is {} MiB",
-                    size >> 20,
+                    *size >> 20,
                     LARGEST_TREE >> 20
                 ),
                 "give flows a count instead of a table or value each".into(),
             )]);
         }
         let (root, errors) = DeTable::parse_recoverable(text);
-        if !errors.is_empty() {
-            return Err(document.syntax(text, &errors));
+        if errors.is_empty() {
+            Ok(tree::table(root.get_ref(), source))
+        } else {
+            Err(syntax(&self.sources[source as usize], &errors))
         }
-        document.root = tree::table(root.get_ref(), 0);
-        document.apply(set)?;
-        Ok(document)
     }
 
     /// The file's name in messages.
     #[must_use]
     pub fn file(&self) -> &str {
-        &self.file
+        &self.sources[0].name
+    }
+
+    /// The number of a file or override by its name in messages, in the order in which problems are told: the file, what it
+    /// extends, the overrides.
+    pub(crate) fn rank(&self, name: &str) -> usize {
+        self.sources.iter().position(|source| source.name == name).unwrap_or(usize::MAX)
+    }
+
+    /// Whether this is a place in an override.
+    pub(crate) fn is_override(&self, origin: Origin) -> bool {
+        self.sources.get(origin.source as usize).is_some_and(|source| source.lines.is_none())
+    }
+
+    /// The whole text written out: what it extends is part of it, and so are the overrides.
+    #[must_use]
+    pub fn written(&self) -> String {
+        written::written(&self.root)
     }
 
     /// The whole text as a table.
@@ -130,7 +178,7 @@ impl Document {
     /// The characters at `origin`, in one line and shortened.
     #[must_use]
     pub fn excerpt(&self, origin: Origin) -> Option<String> {
-        let text = self.texts.get(origin.source as usize)?;
+        let text = &self.sources.get(origin.source as usize)?.text;
         let text = text.get(origin.start as usize..origin.end as usize)?;
         let line = text.lines().next().unwrap_or("");
         let mut cut: String = line.chars().take(60).collect();
@@ -150,16 +198,11 @@ impl Document {
         problem: String,
         remedy: String,
     ) -> Problem {
-        let (file, line, column) = match self.given.get((origin.source as usize).wrapping_sub(1)) {
-            Some(given) => (format!("--set {given}"), None, None),
-            None => {
-                let (line, column) = self.line_column(origin.start as usize);
-                (self.file.clone(), Some(line), Some(column))
-            }
-        };
+        let source = &self.sources[origin.source as usize];
+        let (line, column) = source.line_column(origin.start as usize).unzip();
         let value = if show { self.excerpt(origin) } else { None };
         Problem {
-            file,
+            file: source.name.clone(),
             line,
             column,
             path: path.to_owned(),
@@ -193,20 +236,23 @@ impl Document {
                 _ => (None, None),
             };
         }
-        let place = at.map(|origin: Origin| match self.given.get((origin.source as usize).wrapping_sub(1)) {
-            Some(given) => format!("--set {given}"),
-            None => format!("{}:{}", self.file, self.line_column(origin.start as usize).0),
+        let place = at.map(|origin: Origin| {
+            let source = &self.sources[origin.source as usize];
+            match source.line_column(origin.start as usize) {
+                Some((line, _)) => format!("{}:{line}", source.name),
+                None => source.name.clone(),
+            }
         });
-        (place.unwrap_or_else(|| self.file.clone()), written)
+        (place.unwrap_or_else(|| self.file().to_owned()), written)
     }
 
     /// Puts every override in its place.
     fn apply(&mut self, set: &[(String, String)]) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
         for (key, value) in set {
-            self.given.push(format!("{}={}", clip(key), clip(value)));
-            self.texts.push(value.clone());
-            let source = self.given.len() as u32;
+            let source = self.sources.len() as u32;
+            let name = format!("--set {}={}", clip(key), clip(value));
+            self.sources.push(Source { name, text: value.clone(), lines: None });
             if let Err(wrong) = overrides::put(&mut self.root, key, value, source) {
                 let origin = Origin { source, start: 0, end: 0 };
                 problems.push(self.problem(&clip(key), origin, false, wrong.problem, wrong.remedy));
@@ -214,53 +260,70 @@ impl Document {
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
+}
 
-    /// Line and column of a byte of the file, both from 1, the column in characters.
-    fn line_column(&self, at: usize) -> (u32, u32) {
-        let line = self.lines.partition_point(|start| *start <= at).max(1);
-        let start = self.lines[line - 1];
-        let before = self.texts[0].get(start..at).unwrap_or("");
-        (line as u32, before.chars().count() as u32 + 1)
-    }
+/// The text of these bytes.
+pub(crate) fn utf8<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str, Vec<Problem>> {
+    let error = match std::str::from_utf8(bytes) {
+        Ok(text) => return Ok(text),
+        Err(error) => error,
+    };
+    let good = &bytes[..error.valid_up_to()];
+    let line = good.iter().filter(|b| **b == b'\n').count() + 1;
+    let start = good.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    let column = String::from_utf8_lossy(&good[start..]).chars().count() + 1;
+    let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let is = if utf16 { "the file is UTF-16 text" } else { "the file is not UTF-8 text" };
+    Err(vec![Problem {
+        file: file.to_owned(),
+        line: u32::try_from(line).ok(),
+        column: u32::try_from(column).ok(),
+        path: String::new(),
+        value: bytes.get(error.valid_up_to()).map(|b| format!("byte 0x{b:02x}")),
+        problem: is.into(),
+        remedy: "save it as UTF-8; accented letters in another encoding are the usual cause".into(),
+        severity: Severity::Error,
+    }])
+}
 
-    /// The syntax errors, one problem a line.
-    fn syntax(&self, text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = Vec::new();
-        let mut last = None;
-        // Only the first few are reported.
-        for error in errors.iter().take(1000) {
-            let span = error.span().unwrap_or(0..0);
-            let (line, column) = self.line_column(span.start);
-            let written = text[self.lines[line as usize - 1]..].lines().next().unwrap_or("").trim();
-            let duplicate = error.message() == "duplicate key";
-            let unquoted = error.message().starts_with("string values must be quoted");
-            // The same message again is a consequence of the first; so is everything after a list left open.
-            let repeated = last == Some(error.message()) && !duplicate && !unquoted;
-            let echo = repeated || last.is_some_and(|m| m.contains("array"));
-            last = last.filter(|m| m.contains("array")).or(Some(error.message()));
-            if echo || problems.iter().any(|p| p.line == Some(line)) || problems.len() == 20 {
-                continue;
-            }
-            let key = clip(text.get(span.clone()).unwrap_or(""));
-            let (problem, remedy) = if duplicate {
-                (format!("\"{key}\" is given twice"), "keep one of the two".to_owned())
-            } else {
-                (format!("invalid TOML: {}", error.message()), syntax_remedy(error.message(), written))
-            };
-            problems.push(Problem {
-                file: self.file.clone(),
-                line: Some(line),
-                column: Some(column),
-                path: if duplicate { key } else { String::new() },
-                value: Some(clip(written)).filter(|w| !w.is_empty() && !duplicate),
-                problem,
-                remedy,
-                severity: Severity::Error,
-            });
+/// The syntax errors, one problem a line.
+fn syntax(source: &Source, errors: &[toml::de::Error]) -> Vec<Problem> {
+    let text = &source.text;
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut last = None;
+    // Only the first few are reported.
+    for error in errors.iter().take(1000) {
+        let span = error.span().unwrap_or(0..0);
+        let (line, column) = source.line_column(span.start).unwrap_or((1, 1));
+        let written = text.lines().nth(line as usize - 1).unwrap_or("").trim();
+        let duplicate = error.message() == "duplicate key";
+        let unquoted = error.message().starts_with("string values must be quoted");
+        // The same message again is a consequence of the first; so is everything after a list left open.
+        let repeated = last == Some(error.message()) && !duplicate && !unquoted;
+        let echo = repeated || last.is_some_and(|m| m.contains("array"));
+        last = last.filter(|m| m.contains("array")).or(Some(error.message()));
+        if echo || problems.iter().any(|p| p.line == Some(line)) || problems.len() == 20 {
+            continue;
         }
-        problems.sort_by_key(|p| (p.line, p.column));
-        problems
+        let key = clip(text.get(span.clone()).unwrap_or(""));
+        let (problem, remedy) = if duplicate {
+            (format!("\"{key}\" is given twice"), "keep one of the two".to_owned())
+        } else {
+            (format!("invalid TOML: {}", error.message()), syntax_remedy(error.message(), written))
+        };
+        problems.push(Problem {
+            file: source.name.clone(),
+            line: Some(line),
+            column: Some(column),
+            path: if duplicate { key } else { String::new() },
+            value: Some(clip(written)).filter(|w| !w.is_empty() && !duplicate),
+            problem,
+            remedy,
+            severity: Severity::Error,
+        });
     }
+    problems.sort_by_key(|p| (p.line, p.column));
+    problems
 }
 
 /// The commonest slips: a quantity without quotes, a quote or a list left open.

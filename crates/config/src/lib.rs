@@ -1,7 +1,7 @@
 //! Text to typed values, and errors a person can act on.
 //!
 //! A [`Document`] is a TOML text with the place of every value and the
-//! overrides of the command line applied. A [`Section`] reads one of its tables:
+//! overrides of the command line applied, and what it [`extends`] merged in. A [`Section`] reads one of its tables:
 //! it refuses unknown keys and turns text with units ([`quantity`]) into typed values, and writes
 //! every [`Problem`] it meets into a [`Report`] instead of stopping at the first.
 //! [`mechanism`] reads what a marker or discipline declares about its own parameters;
@@ -12,6 +12,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod document;
+pub mod extends;
 pub mod file;
 pub mod mechanism;
 pub mod named;
@@ -24,6 +25,7 @@ pub mod schema;
 pub mod section;
 pub mod show;
 pub mod tree;
+mod written;
 
 pub use document::Document;
 pub use problem::{Problem, Severity};

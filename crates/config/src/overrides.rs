@@ -11,7 +11,7 @@ use crate::problem::Wrong;
 use crate::quantity::clip;
 use crate::tree::{Item, Node, Origin, Table, node};
 
-/// Puts one override in its place; `source` is its number, from 1.
+/// Puts one override in its place; `source` is its number among the document's.
 ///
 /// # Errors
 /// A key that names no place.

@@ -58,14 +58,18 @@ impl<'d> Report<'d> {
         self.push(place, problem.into(), remedy.into(), Severity::Warning);
     }
 
-    /// A place in words: `line 12`, or the override it came from.
+    /// A place in words: `line 12`, `base.toml:12`, or the override it came from.
     #[must_use]
     pub fn whereabouts(&self, place: &Place) -> String {
         if self.is_full() {
             return String::new(); // It will not be shown, and finding the line takes time.
         }
         let at = self.document.problem("", place.origin, false, String::new(), String::new());
-        at.line.map_or(at.file, |line| format!("line {line}"))
+        match at.line {
+            Some(line) if at.file == self.document.file() => format!("line {line}"),
+            Some(line) => format!("{}:{line}", at.file),
+            None => at.file,
+        }
     }
 
     /// Whether further problems are only counted, so that their messages need not be composed.
@@ -80,12 +84,14 @@ impl<'d> Report<'d> {
         self.errors.get() > 0
     }
 
-    /// Everything found, in the order of the file, overrides last.
+    /// Everything found, in the order of the file, then of those it extends, overrides last.
     #[must_use]
     pub fn finish(self) -> Vec<Problem> {
         let mut problems = self.problems.into_inner();
         // Stable: what has no line, the command line's, stays in its order.
-        problems.sort_by_key(|p| (p.line.is_none(), p.line, p.column));
+        problems.sort_by_cached_key(|p| {
+            (p.line.is_none(), p.line.map(|line| (self.document.rank(&p.file), line)), p.column)
+        });
         let unshown = self.unshown.get();
         if unshown > 0 {
             problems.push(Problem {
@@ -111,7 +117,8 @@ impl<'d> Report<'d> {
         let made = self.document.problem(&place.path, place.origin, place.quoted, problem, remedy);
         // What many have in common is wrong once.
         let same = |p: &Problem| {
-            (p.line, p.column, &p.path, &p.problem) == (made.line, made.column, &made.path, &made.problem)
+            (&p.file, p.line, p.column, &p.path, &p.problem)
+                == (&made.file, made.line, made.column, &made.path, &made.problem)
         };
         if problems.iter().any(same) {
             return;

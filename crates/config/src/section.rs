@@ -116,7 +116,8 @@ impl<'d, 'r> Section<'d, 'r> {
         for (key, origin, node) in &self.table.0 {
             if !known.contains(&key.as_str()) {
                 // A message about an override names the key already.
-                let origin = if origin.source == 0 { *origin } else { node.origin };
+                let named = self.report.document().is_override(*origin);
+                let origin = if named { node.origin } else { *origin };
                 let place = Place { path: self.path(&quantity::clip(key)), origin, quoted: false };
                 if self.report.is_full() {
                     self.report.error(&place, "unknown key", "");

@@ -2,10 +2,10 @@
 
 use toml::de::{DeTable, DeValue};
 
-/// The place of a value: in the file, or in an override.
+/// The place of a value: in a file, or in an override.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// 0: the file; n: the n-th override.
+    /// 0: the file; then the files it extends, then the overrides.
     pub source: u32,
     /// First byte.
     pub start: u32,

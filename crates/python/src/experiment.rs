@@ -1,11 +1,11 @@
 //! An experiment as Python holds it: checked, or refused with every problem.
 
+use inprofile_config::extends::{self, Base};
 use inprofile_config::{Document, Problem};
 use inprofile_scenario as scenario;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::added;
 use crate::own::{self, Own};
@@ -23,24 +23,19 @@ pub struct Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Read and check TOML; `file` is what messages call it, `set` overrides keys, `own` are classes it may name.
+    /// Read and check TOML; `file` is what messages call it, `bases` what it extends, `set` overrides keys, `own` are classes
+    /// it may name.
     #[staticmethod]
     fn parse(
-        text: &Bound<'_, PyAny>,
+        py: Python<'_>,
+        text: &str,
         file: String,
+        bases: Vec<(String, String)>,
         set: Vec<(String, String)>,
         own: Vec<Py<Own>>,
     ) -> PyResult<Scenario> {
-        let py = text.py();
         let registry = own::registry(py, &own);
-        let read = if let Ok(bytes) = text.cast::<PyBytes>() {
-            scenario::Scenario::parse_bytes(bytes.as_bytes(), &file, &set, &registry)
-        } else if let Ok(text) = text.extract::<String>() {
-            scenario::Scenario::parse(&text, &file, &set, &registry)
-        } else {
-            return Err(PyTypeError::new_err("text: str or bytes"));
-        };
-        match read {
+        match scenario::Scenario::parse_extended(text, &file, &files(bases), &set, &registry) {
             Ok(inner) => {
                 let mut added = added::names();
                 let unknown = own.is_empty() && added.is_empty();
@@ -50,7 +45,7 @@ impl Scenario {
                 added.retain(|name| own::named(name, &canonical));
                 Ok(Scenario { own, added, inner, file })
             }
-            Err(problems) => Err(ScenarioError::new_err((written(&problems), json(&problems)))),
+            Err(problems) => Err(refused(problems)),
         }
     }
 
@@ -118,18 +113,37 @@ impl Scenario {
 /// Where the value under a key of an experiment is written, and whether it is: see `Document::place_of`.
 #[pyfunction]
 pub fn place_of(
-    text: &Bound<'_, PyAny>,
+    text: &str,
     file: &str,
+    bases: Vec<(String, String)>,
     set: Vec<(String, String)>,
     key: &str,
 ) -> PyResult<(String, bool)> {
-    let read = if let Ok(bytes) = text.cast::<PyBytes>() {
-        Document::parse_bytes(bytes.as_bytes(), file, &set)
-    } else {
-        Document::parse(&text.extract::<String>()?, file, &set)
-    };
-    read.map(|document| document.place_of(key))
-        .map_err(|problems| ScenarioError::new_err((written(&problems), json(&problems))))
+    let read = Document::parse_extended(text, file, &files(bases), &set);
+    read.map(|document| document.place_of(key)).map_err(refused)
+}
+
+/// The files that an experiment in `file` extends, each with its text.
+#[pyfunction]
+pub fn bases(text: &str, file: &str) -> PyResult<Vec<(String, String)>> {
+    let found = extends::bases(text, file, &inprofile_config::file::read).map_err(refused)?;
+    Ok(found.into_iter().map(|base| (base.file, base.text)).collect())
+}
+
+/// The experiment in one text, with what it extends.
+#[pyfunction]
+pub fn whole(text: &str, file: &str, bases: Vec<(String, String)>) -> PyResult<String> {
+    Document::parse_extended(text, file, &files(bases), &[])
+        .map(|document| document.written())
+        .map_err(refused)
+}
+
+fn files(bases: Vec<(String, String)>) -> Vec<Base> {
+    bases.into_iter().map(|(file, text)| Base { file, text }).collect()
+}
+
+fn refused(problems: Vec<Problem>) -> PyErr {
+    ScenarioError::new_err((written(&problems), json(&problems)))
 }
 
 fn written(problems: &[Problem]) -> String {

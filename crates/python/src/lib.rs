@@ -67,7 +67,7 @@ fn schema(py: Python<'_>, own: Vec<Py<Own>>) -> String {
 #[pymodule]
 mod _internal {
     #[pymodule_export]
-    use super::experiment::{Scenario, ScenarioError, place_of};
+    use super::experiment::{Scenario, ScenarioError, bases, place_of, whole};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::live::{NotLive, live, live_hindrance};

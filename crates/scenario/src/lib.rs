@@ -24,6 +24,7 @@ mod schema;
 pub mod traffic;
 
 use inprofile_config::Document;
+use inprofile_config::extends::Base;
 pub use inprofile_config::{Problem, Severity};
 use inprofile_core::registry::Registry;
 use inprofile_core::units::{Duration, Rate, Time};
@@ -67,7 +68,21 @@ impl Scenario {
         set: &[(String, String)],
         registry: &Registry,
     ) -> Result<Scenario, Vec<Problem>> {
-        Scenario::from_document(&Document::parse(text, file, set)?, registry)
+        Scenario::parse_extended(text, file, &[], set, registry)
+    }
+
+    /// As [`Scenario::parse`], of a text that extends `bases`, as `inprofile_config::extends::bases` finds them.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`], of any of the texts.
+    pub fn parse_extended(
+        text: &str,
+        file: &str,
+        bases: &[Base],
+        set: &[(String, String)],
+        registry: &Registry,
+    ) -> Result<Scenario, Vec<Problem>> {
+        Scenario::from_document(&Document::parse_extended(text, file, bases, set)?, registry)
     }
 
     /// As [`Scenario::parse`], from the bytes of a file.

@@ -10,9 +10,31 @@ use crate::model::MAX_FLOWS;
 use crate::read::tcp::Tcp;
 use crate::traffic::KINDS;
 
-/// The schema of an experiment that may name the mechanisms of this registry.
+/// The schema of an experiment that may name the mechanisms of this registry. What a file that extends another lacks, the
+/// other may have: only without `extends` is anything required.
 #[must_use]
 pub fn schema(registry: &Registry) -> Json {
+    let whole = whole(registry);
+    let mut schema = without_required(&whole);
+    schema["if"] = json!({ "not": { "required": ["extends"] } });
+    schema["then"] = whole;
+    schema
+}
+
+/// The same schema with nothing required, so that more than one of several mechanisms may fit.
+fn without_required(schema: &Json) -> Json {
+    match schema {
+        Json::Object(keys) => {
+            let kept = keys.iter().filter(|(key, value)| *key != "required" || !value.is_array());
+            let renamed = |key: &String| if key == "oneOf" { "anyOf".to_owned() } else { key.clone() };
+            kept.map(|(key, value)| (renamed(key), without_required(value))).collect()
+        }
+        Json::Array(each) => each.iter().map(without_required).collect(),
+        other => other.clone(),
+    }
+}
+
+fn whole(registry: &Registry) -> Json {
     let limit = quantity(Unit::Backlog, "The queue's hard limit.");
     let mut queue = one_of(
         "aqm",
@@ -35,6 +57,8 @@ pub fn schema(registry: &Registry) -> Json {
         "required": ["title", "duration", "links", "flows"],
         "additionalProperties": false,
         "properties": {
+            "extends": { "type": "string", "minLength": 1,
+                "description": "An experiment file, by its path from this one's folder: what this one does not say is as there." },
             "title": { "type": "string", "minLength": 1, "description": "What the experiment is about." },
             "duration": time("How long it runs."),
             "measure": table(&[], json!({

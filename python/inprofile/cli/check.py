@@ -26,11 +26,14 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
         if planned is not None:
             expected["runs_of_a_plan"] = planned
         warnings = [asdict(w) for w in found.warnings]
-        emit({"effective": found.effective, "warnings": warnings, "expected": expected})
+        extends = {"extends": scenario.bases} if scenario.bases else {}
+        emit({"effective": found.effective, "warnings": warnings, "expected": expected, **extends})
         return
     from ..experiment.topology import draw
 
     show(draw(found.effective, found.warnings))
+    if scenario.bases:
+        say(f"\n{' extends '.join(visible(name) for name in (scenario.file, *scenario.bases))}.")
     asked = f": above {ASK_FROM:,}, run needs --yes" if each * runs > ASK_FROM else ""
     say(
         f"\nExpected: {packets_text(each)} per run, {packets_text(each * runs)} in"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _internal
-from .._input import read_file, seeds_in_order
+from .._input import read_file, seeds_in_order, visible
 from ..own.engine import engine_digest
 from ..own.registry import digests, engine_classes
 from ..own.sources import absent, sources_of
@@ -65,15 +65,31 @@ class Scenario:
     """
 
     def __init__(
-        self, text: str, file: str = "experiment", overrides: Iterable[tuple[str, str]] = ()
+        self,
+        text: str,
+        file: str = "experiment",
+        overrides: Iterable[tuple[str, str]] = (),
+        bases: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """Check `text`; raise `ScenarioError` with every problem, each with its place and remedy."""
-        self._text = text
+        """Check `text`; raise `ScenarioError` with every problem, each with its place and remedy.
+
+        `bases` are the files that it extends, from the nearest to the last, each with its text.
+        """
         self._overrides = tuple(overrides)
+        self._files = (text, file, list(bases))
         try:
-            self._inner = _internal.Scenario.parse(text, file, list(self._overrides), engine_classes())
+            self._inner = _internal.Scenario.parse(*self._files, list(self._overrides), engine_classes())
         except _internal.ScenarioError as error:
             raise ScenarioError(*error.args) from None
+
+    @property
+    def _text(self) -> str:
+        """The experiment without its overrides in one text, which runs without the files that it extends."""
+        text, file, bases = self._files
+        if not bases:
+            return text
+        names = ", ".join(visible(name) for name in (file, *self.bases))
+        return f"# Of {names}, which extend one another.\n{_internal.whole(text, file, bases)}"
 
     @property
     def title(self) -> str:
@@ -84,6 +100,11 @@ class Scenario:
     def file(self) -> str:
         """The file it came from, as given."""
         return self._inner.file
+
+    @property
+    def bases(self) -> list[str]:
+        """The files it extends, from the nearest to the last."""
+        return [file for file, _ in self._files[2]]
 
     @property
     def own(self) -> list[str]:
@@ -124,7 +145,7 @@ class Scenario:
         >>> parse(STARTER, "mine.toml").place_of("flows.assured.tcp.congestion", "tcp.congestion")
         'mine.toml:16'
         """
-        found = [_internal.place_of(self._text, self.file, list(self._overrides), key) for key in keys]
+        found = [_internal.place_of(*self._files, list(self._overrides), key) for key in keys]
         return next((place for place, written in found if written), found[0][0])
 
     def set(self, key: str, value: object) -> Scenario:
@@ -144,7 +165,12 @@ class Scenario:
         """
         keyed = {key.replace("__", "."): value for key, value in more.items()}
         items = [(key, toml(value)) for key, value in ({**(values or {}), **keyed}).items()]
-        return Scenario(self._text, self.file, (*self._overrides, *items))
+        return self._varied(items)
+
+    def _varied(self, items: Iterable[tuple[str, str]]) -> Scenario:
+        """Another one with these keys at these values, as `--set` takes them."""
+        text, file, bases = self._files
+        return Scenario(text, file, (*self._overrides, *items), bases)
 
     def expected_packets(self, seeds: Seeds | None = None) -> float:
         """How many data packets its runs will send, estimated from rates and duration without running it.
@@ -276,19 +302,28 @@ def parse(text: str, file: str = "experiment") -> Scenario:
 def load(path: str | Path, overrides: Iterable[tuple[str, str]] = ()) -> Scenario:
     """An experiment from a TOML file; `overrides` are keys and values as `--set` takes them.
 
-    Raises `ScenarioError` where it cannot run, `OSError` where it cannot be read: `UnfitFile` for a pipe, a
-    device, a folder, or a file of more than 16 MiB.
+    What it extends is read with it. Raises `ScenarioError` where it cannot run, `OSError` where it cannot be
+    read: `UnfitFile` for a pipe, a device, a folder, or a file of more than 16 MiB.
     """
-    return from_bytes(read_file(path), str(path), overrides)
+    file = str(path)
+    text = _decoded(read_file(path), file)
+    try:
+        bases = _internal.bases(text, file)
+    except _internal.ScenarioError as error:
+        raise ScenarioError(*error.args) from None
+    return Scenario(text, file, overrides, bases)
 
 
 def from_bytes(data: bytes, file: str, overrides: Iterable[tuple[str, str]] = ()) -> Scenario:
     """An experiment from the bytes of TOML; `file` is what messages call it. Raises `ScenarioError`."""
+    return Scenario(_decoded(data, file), file, overrides)
+
+
+def _decoded(data: bytes, file: str) -> str:
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _not_utf8(file, data, error) from None
-    return Scenario(text, file, overrides)
 
 
 def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> ScenarioError:

@@ -19,8 +19,10 @@ class Runnable(Protocol):
     """An experiment that has been checked and can run."""
 
     _inner: _internal.Scenario
-    _text: str
     _overrides: tuple[tuple[str, str], ...]
+
+    @property
+    def _text(self) -> str: ...
 
     @property
     def title(self) -> str:

@@ -19,7 +19,7 @@ mod topology;
 
 use inprofile_config::mechanism::defaults as mechanism_defaults;
 use inprofile_config::problem::acts;
-use inprofile_config::{Document, Entry, Place, Problem, Report, Section};
+use inprofile_config::{Document, Entry, Place, Problem, Report, Section, extends};
 use inprofile_core::registry::Registry;
 use inprofile_sim::network::Profile;
 
@@ -27,9 +27,20 @@ use crate::model::{MAX_FLOWS, MAX_TABLES, Model};
 use crate::read::scope::Scope;
 
 /// Keys of the file's top level.
-const KEYS: [&str; 12] = [
-    "title", "duration", "measure", "seeds", "engine", "tcp", "links", "flows", "edges", "signals",
-    "monitors", "plan",
+const KEYS: [&str; 13] = [
+    extends::KEY,
+    "title",
+    "duration",
+    "measure",
+    "seeds",
+    "engine",
+    "tcp",
+    "links",
+    "flows",
+    "edges",
+    "signals",
+    "monitors",
+    "plan",
 ];
 
 /// The longest title, in characters.
@@ -71,6 +82,13 @@ pub(crate) fn read(document: &Document, registry: &Registry) -> Result<(Model, V
 }
 
 fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
+    // What a file extends is part of the document, and the key no longer there.
+    if let Some(entry) = root.get(extends::KEY) {
+        let problem = "only an experiment in a file can extend another, and only there";
+        let remedy = format!("write {} in the file, and give inprofile its path", extends::KEY);
+        root.report().error(entry.place(), problem, remedy);
+        return None;
+    }
     let title = root.need("title", "\"Four flows share a link\"").and_then(|e| title(&e));
     let duration = root.need("duration", "\"200 s\"").and_then(|e| e.positive_moment());
     let seeds = match root.get("seeds") {

@@ -179,7 +179,7 @@ def make(
 
 
 def _varied(base: Scenario, keys: Sequence[str], values: Sequence[str]) -> Scenario:
-    return Scenario(base._text, base.file, (*base._overrides, *zip(keys, values, strict=True)))
+    return base._varied(zip(keys, values, strict=True))
 
 
 def _expected(base: Scenario, keys: Sequence[str], settings: Sequence[Sequence[str]]) -> list[float]:
