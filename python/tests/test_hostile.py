@@ -154,7 +154,7 @@ NUMBERS: dict[tuple[str, ...], str] = {
     ("run", "good.toml", "--set", "flows.assured.count=1000000000000"): "the number is out of bounds",
     ("run", "good.toml", "--set", f"flows.assured.rtt={HUGE} ms"): "flows.assured.rtt",
     ("run", "good.toml", "--set", "x=" + "[" * 100_000): "x",
-    ("run", "good.toml", "--set", "\x1b[31m=\x1b[2J"): "unknown key known here: title",
+    ("run", "good.toml", "--set", "\x1b[31m=\x1b[2J"): "unknown key known here: extends, title",
     ("live", "good.toml", "--seeds", "1..1000000000000"): "asks for 1,000,000,000,000 runs",
     ("live", "good.toml", "--seeds", HUGE): "write at most 100,000",
     ("validate", "good.toml", "--seed", "99999999999999999999"): "Invalid value for '--seed'",
