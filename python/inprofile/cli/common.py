@@ -36,6 +36,7 @@ __all__ = [
     "Refused",
     "Set",
     "Yes",
+    "count_of",
     "emit",
     "fail",
     "full_disk",
@@ -296,6 +297,16 @@ def seeds_of(text: str) -> Seeds:
             f'--seeds "{text}" asks for {runs:,} runs: write at most {MOST_RUNS:,}, such as 30 or 1..30'
         )
     return range(first, last + 1) if dots else first
+
+
+def count_of(text: str | None, what: str) -> int | None:
+    """How many seeds `what` takes, from 1; None where it is not given. Raises Refused for a range."""
+    found = None if text is None else seeds_of(text)
+    if found is not None and not isinstance(found, int):
+        raise Refused(
+            f'--seeds "{text}": {what} takes a number of seeds, from 1; write --seeds {len(list(found))}'
+        )
+    return found
 
 
 def show(what: RenderableType) -> None:

@@ -22,6 +22,7 @@ from .common import (
     Refused,
     Set,
     Yes,
+    count_of,
     emit,
     guarded,
     names_of,
@@ -55,6 +56,19 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    tcp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Senders by name, each an experiment of its own: linux (CUBIC), prague, bbr, reno, dctcp,"
+            " ledbat; default: [tcp] of your files, of ours five.",
+            show_default=False,
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Seeds 1 … N; default: the file's number.", show_default=False),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and settings and shorter runs; the page says so.")
     ] = False,
@@ -71,6 +85,7 @@ def compare(
     json_: Json = False,
 ) -> None:
     """Compare marker/AQM schemes with the same tuning budget, at equal mean queueing delay."""
+    from ..experiment.senders import UnknownSenderError
     from ..studies.compare import NoContractError, SchemeFileError, TuneError, UnknownSchemeError
     from ..studies.compare import compare as work
     from ..studies.compare import plan as planned
@@ -81,11 +96,14 @@ def compare(
     if set_ and not files:
         raise Refused("--set: name the experiment file whose value it overrides")
     overrides = overrides_of(set_)
+    tcps, count = names_of(tcp, "--tcp"), count_of(seeds, "a comparison")
     try:
         # In this process nothing is registered but what --mechanism names.
         own = list(registered()) if mechanism else []
-        made = planned(files, quick, names, own, overrides)
-    except (UnknownSchemeError, SchemeFileError, TuneError, NoContractError) as error:
+        made = planned(files, quick, names, own, overrides, tcps, count)
+    except (
+        UnknownSchemeError, UnknownSenderError, SchemeFileError, TuneError, NoContractError,
+    ) as error:  # fmt: skip
         raise Refused(str(error)) from None
     if plan:
         studies = len(made.studies)
@@ -97,7 +115,16 @@ def compare(
     check_overview(out)
     with made_by(backend, jobs, slurm_set, CACHE) as where, resumable(CACHE, made.runs) as tell:
         comparison = work(
-            files, quick, names, out=out, progress=tell, own=own, overrides=overrides, backend=where
+            files,
+            quick,
+            names,
+            out=out,
+            progress=tell,
+            own=own,
+            overrides=overrides,
+            tcps=tcps,
+            seeds=count,
+            backend=where,
         )
     if json_:
         emit(comparison.to_json())

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..own.registry import registered
 from ..run.storage import FolderInUse, check_folder
 from .backend import SlurmSet, Where, made_by
-from .common import Jobs, Json, Open, Planned, Refused, Yes, emit, guarded, names_of, say, seeds_of
+from .common import Jobs, Json, Open, Own, Planned, Refused, Yes, count_of, emit, guarded, names_of, say
 from .effort import affordable, print_plan
 from .progress import resumable
 
@@ -40,7 +41,7 @@ def suite(
         typer.Option(
             metavar="NAME",
             help="What rfc7928's standard senders have: newreno (recovery as in Linux; the default), linux"
-            " (CUBIC), rfc or rfc-cubic.",
+            " (CUBIC), rfc, rfc-cubic, bbr, prague, dctcp, ledbat.",
             show_default=False,
         ),
     ] = None,
@@ -59,6 +60,7 @@ def suite(
         bool, typer.Option("--quick", help="Fewer seeds and shorter runs; the report says so.")
     ] = False,
     plan: Planned = False,
+    mechanism: Own = None,
     jobs: Jobs = None,
     backend: Where = "threads",
     slurm_set: SlurmSet = None,
@@ -95,10 +97,13 @@ def suite(
         else:
             say(f"{len(written)} files are in {files}: change them, and run them by the same command.")
         return
-    count = None if seeds is None else _count(seeds)
+    count = count_of(seeds, "a suite")
     aqms, scenarios = names_of(aqm, "--aqm"), names_of(scenario, "--scenario")
+    own = list(registered()) if mechanism else []
     try:
-        made = planned(name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=count, files=files)
+        made = planned(
+            name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=count, files=files, own=own
+        )
     except (UnknownContestantError, UnknownScenarioError, UnknownTcpError, ValueError) as error:
         raise Refused(str(error)) from None
     if plan:
@@ -120,6 +125,7 @@ def suite(
             quick=quick,
             seeds=count,
             files=files,
+            own=own,
             backend=where,
             out=out,
             progress=tell,
@@ -168,15 +174,6 @@ def _check_free(about: About, files: Path) -> None:
             f"{files} has no suite.toml, and other files under the suite's names ({shown}): choose a new or"
             " an empty folder, or put suite.toml back"
         )
-
-
-def _count(text: str) -> int:
-    found = seeds_of(text)
-    if not isinstance(found, int):
-        raise Refused(
-            f'--seeds "{text}": a suite takes a number of seeds, from 1; write --seeds {len(list(found))}'
-        )
-    return found
 
 
 def _print_plan(plan: SuitePlan, jobs: int | None, as_json: bool) -> None:

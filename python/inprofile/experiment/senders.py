@@ -1,14 +1,26 @@
-"""Today's TCP senders (`senders.toml`), under which papers and comparisons are run again."""
+"""TCP senders by name (`senders.toml`): today's, under which papers and comparisons are run, and others."""
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-__all__ = ["Sender", "senders"]
+__all__ = ["Sender", "UnknownSenderError", "all_senders", "sender", "senders"]
+
+
+class UnknownSenderError(LookupError):
+    """No sender of that name."""
+
+    def __init__(self, name: str) -> None:
+        known = [s.id for s in all_senders()]
+        near = difflib.get_close_matches(name.lower(), [*known, *_congestions()], n=1, cutoff=0.5)
+        hint = f'did you mean "{near[0]}"? ' if near else ""
+        super().__init__(f'there is no sender "{name}": {hint}Choose from {", ".join(known)}')
 
 
 @dataclass(frozen=True)
@@ -37,11 +49,37 @@ class Sender:
 
 
 @cache
+def _read() -> dict[str, tuple[Sender, ...]]:
+    with (Path(__file__).parent / "senders.toml").open("rb") as file:
+        found: dict[str, Any] = tomllib.load(file)
+    return {kind: tuple(Sender(**entry) for entry in entries) for kind, entries in found.items()}
+
+
 def senders() -> tuple[Sender, ...]:
-    """All of them, in the order in which tables have them.
+    """Today's, in the order in which tables have them.
 
     >>> [sender.id for sender in senders()]
     ['linux', 'prague', 'bbr']
     """
-    with (Path(__file__).parent / "senders.toml").open("rb") as file:
-        return tuple(Sender(**entry) for entry in tomllib.load(file)["senders"])
+    return _read()["senders"]
+
+
+def sender(name: str) -> Sender:
+    """One by its name, or by that of its congestion control. Raises UnknownSenderError.
+
+    >>> sender("bbr").title, sender("cubic").id
+    ('BBR version 3', 'linux')
+    """
+    for one in all_senders():
+        if name in (one.id, one.tcp["congestion"]):
+            return one
+    raise UnknownSenderError(name)
+
+
+def all_senders() -> tuple[Sender, ...]:
+    """Today's, then the others that there is a name for."""
+    return (*senders(), *_read()["others"])
+
+
+def _congestions() -> list[str]:
+    return [str(one.tcp["congestion"]) for one in all_senders()]

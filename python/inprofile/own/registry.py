@@ -155,7 +155,12 @@ def load_classes(path: str | Path) -> list[str]:
     key = f"inprofile_own_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(key, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path}: give a Python file, whose name ends in .py")
+        how = (
+            f"a wheel is installed (pip install {path.name}), and its mechanisms are then there by name"
+            if path.suffix == ".whl"
+            else "give a Python file, whose name ends in .py"
+        )
+        raise ImportError(f"{path}: {how}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module
     try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...experiment.mechanisms import mechanisms
 from ...experiment.scenario import load
-from ...experiment.senders import senders
+from ...experiment.senders import Sender, sender, senders
 from ...metrics.measures import Measures
 from ...own.registry import registered
 from ...run.experiments import Experiment, measure_all
@@ -44,18 +44,24 @@ def plan(
     schemes: Sequence[str] | None = None,
     own: Sequence[str] = (),
     overrides: Sequence[tuple[str, str]] = (),
+    tcps: Sequence[str] | None = None,
+    seeds: int | None = None,
 ) -> ComparisonPlan:
     """List what `compare` would run.
 
     `schemes` are names, and files of schemes (`schemes.read_schemes`). `own` are names of registered classes
     of one's own that take part besides, each as a scheme of its own name. `overrides` of each file are keys
-    and values as `--set` takes them.
+    and values as `--set` takes them. `tcps` are senders by name (`experiment.senders`), each an experiment of
+    its own, in place of our default ones or of the files' `[tcp]`; `seeds` is how many.
 
-    Raises `UnknownSchemeError`, `SchemeFileError`, `TuneError`, `NoContractError` where a scheme needs what a
-    file lacks, `ScenarioError` and `OSError` for a file that is none.
+    Raises `UnknownSenderError`, `UnknownSchemeError`, `SchemeFileError`, `TuneError`, `NoContractError` where
+    a scheme needs what a file lacks, `ScenarioError` and `OSError` for a file that is none.
     """
     chosen = chosen_of(schemes, own)
-    studies = list(_own(files, quick, overrides) if files else _ours(quick))
+    named = None if tcps is None else list({s.id: s for s in map(sender, tcps)}.values())
+    studies = list(_own(files, quick, overrides, named) if files else _ours(quick, named))
+    if seeds is not None:
+        studies = [replace(study, seeds=seeds) for study in studies]
     for study in studies:
         study.place.check(study.file, chosen)
         for scheme in chosen:
@@ -65,25 +71,32 @@ def plan(
     return ComparisonPlan(studies, chosen, quick)
 
 
-def _ours(quick: bool) -> Iterator[Study]:
+def _ours(quick: bool, named: Sequence[Sender] | None) -> Iterator[Study]:
     runs = about()["runs"]
     for experiment in about()["experiments"]:
         base = load(HERE / experiment["file"])
         if quick:
             base = base.with_({"duration": f"{runs['quick_seconds']} s"})
         seeds = runs["quick_seeds" if quick else "seeds"]
-        for tcp in about()["tcp"]:
-            named = (tcp["id"], tcp["title"])
-            yield _study(experiment["id"], named, experiment["file"], base.with_(tcp["set"]), seeds, quick)
-        for sender in senders():
-            named, scenario = (sender.id, sender.title), base.with_(sender.changes)
-            yield _study(
-                experiment["id"], named, experiment["file"], scenario, seeds, quick, cost=sender.cost
-            )
+        identity, file = experiment["id"], experiment["file"]
+        for tcp in about()["tcp"] if named is None else ():
+            yield _study(identity, (tcp["id"], tcp["title"]), file, base.with_(tcp["set"]), seeds, quick)
+        for one in senders() if named is None else named:
+            yield _sent(identity, file, base, one, seeds, quick)
 
 
-def _own(files: Sequence[str | Path], quick: bool, overrides: Sequence[tuple[str, str]]) -> Iterator[Study]:
-    """A user's own: TCP, window and number of seeds are the file's."""
+def _sent(identity: str, file: str, base: Scenario, one: Sender, seeds: int, quick: bool) -> Study:
+    tcp = (one.id, one.title)
+    return _study(identity, tcp, file, base.with_(one.changes), seeds, quick, cost=one.cost)
+
+
+def _own(
+    files: Sequence[str | Path],
+    quick: bool,
+    overrides: Sequence[tuple[str, str]],
+    named: Sequence[Sender] | None,
+) -> Iterator[Study]:
+    """A user's own: TCP (unless named), window and number of seeds are the file's."""
     taken: dict[str, int] = {}
     for file in files:
         scenario = load(file, overrides)
@@ -91,7 +104,10 @@ def _own(files: Sequence[str | Path], quick: bool, overrides: Sequence[tuple[str
         taken[name] = taken.get(name, 0) + 1
         identity = name if taken[name] == 1 else f"{name}-{taken[name]}"
         seeds = about()["runs"]["quick_seeds"] if quick else len(scenario.seeds)
-        yield _study(identity, ("", "TCP as in the file"), str(file), scenario, seeds, quick)
+        if named is None:
+            yield _study(identity, ("", "TCP as in the file"), str(file), scenario, seeds, quick)
+        for one in named or ():
+            yield _sent(identity, str(file), scenario, one, seeds, quick)
 
 
 def _study(
@@ -132,19 +148,21 @@ def compare(
     own: Sequence[str] = (),
     overrides: Sequence[tuple[str, str]] = (),
     *,
+    tcps: Sequence[str] | None = None,
+    seeds: int | None = None,
     backend: Backend | None = None,
 ) -> Comparison:
     """Compare `schemes` (default: all) on our experiments, or on `files`; write the page.
 
     `quick` runs fewer seeds, settings and, of our own experiments, seconds. `jobs` is the number of threads;
     `backend` makes the runs elsewhere (`run.clusters`).
-    `own` are mechanisms of one's own that take part; `overrides` are of `files`, as `plan` has them. The page
-    is `<out>/compare/index.html`; beside it are `results.json`, `measures.csv`, and in `settings` each
-    experiment with each scheme at its best setting.
+    `own` are mechanisms of one's own that take part; `overrides` (of `files`), `tcps` and `seeds` are as
+    `plan` has them. The page is `<out>/compare/index.html`; beside it are `results.json`, `measures.csv`, and
+    in `settings` each experiment with each scheme at its best setting.
 
     Raises what `plan` raises, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """
-    planned = plan(files, quick, schemes, own, overrides)
+    planned = plan(files, quick, schemes, own, overrides, tcps, seeds)
     tell = progress or (lambda finished, runs, what: None)
     outcomes = []
     finished = 0

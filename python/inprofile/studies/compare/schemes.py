@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._input import read_file
+from ...experiment.mechanisms import mechanisms
 from ...metrics.quantity import bits_per_second
 from .settings import Over, Setting, SettingError, setting_of
 
@@ -65,6 +66,9 @@ class UnknownSchemeError(LookupError):
         names = list(known) or [s["id"] for s in about()["schemes"]]
         near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
         hint = f'did you mean "{near[0]}"? ' if near else ""
+        if kind := next((m.kind for m in mechanisms() if m.name == name), None):
+            part = f'flows = {{ kind = "{name}" }}' if kind == "marker" else f'queue = {{ aqm = "{name}" }}'
+            hint = f"it is a mechanism, and a scheme of yours in a file may have it: {part}. "
         super().__init__(f'there is no scheme "{name}": {hint}Choose from {", ".join(names)}')
 
 

@@ -1,7 +1,8 @@
 """Who takes part: schemes of the comparison, and every registered discipline that needs no settings.
 
 A contestant is put before the links that a scenario names, with the limits that its file has there; nothing
-else of an experiment differs.
+else of an experiment differs. A class of one's own takes part at its defaults: a discipline by itself, a
+marker before RIO.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...experiment.mechanisms import Mechanism, mechanisms
+from ...experiment.mechanisms import Mechanism, Parameter, mechanisms
 from ...metrics.quantity import bits_per_second
+from ...own.classes import Aqm
+from ...own.registry import registered
 from ..compare.schemes import Place, Scheme
 from ..compare.schemes import choose as schemes
 
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
+    from ...own.classes import Mechanism as Class
 
 __all__ = [
     "DROP_TAIL",
@@ -44,8 +48,8 @@ _AMOUNT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*)", re.DOTALL)
 class UnknownContestantError(LookupError):
     """No contestant of that name."""
 
-    def __init__(self, name: str) -> None:
-        known = [c.id for c in contestants()]
+    def __init__(self, name: str, own: Sequence[str] = ()) -> None:
+        known = [c.id for c in contestants(own)]
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f'did you mean "{near[0]}"? ' if near else ""
         why = f": it {left_out()[name]}" if name in left_out() else ""
@@ -172,20 +176,61 @@ def _with(values: Mapping[str, Any], path: Sequence[str], value: object) -> dict
 
 @cache
 def _registered() -> dict[str, Mechanism]:
-    return {m.name: m for m in mechanisms() if m.kind == "aqm"}
+    """The engine's disciplines; classes of one's own come and go."""
+    return {m.name: m for m in mechanisms() if m.kind == "aqm" and m.name not in registered()}
+
+
+def _parameters(aqm: str) -> tuple[Parameter, ...]:
+    known = _registered().get(aqm) or next(m for m in mechanisms() if m.name == aqm)
+    return known.parameters
 
 
 def _kinds(aqm: str) -> dict[str, str]:
-    return {p.name: p.kind for p in _registered()[aqm].parameters}
+    return {p.name: p.kind for p in _parameters(aqm)}
 
 
-@cache
-def contestants() -> tuple[Contestant, ...]:
+def contestants(own: Sequence[str] = ()) -> tuple[Contestant, ...]:
     """Everybody: schemes first, drop-tail at the head of them, then other disciplines by name.
+
+    `own` are registered classes that take part besides. Raises ValueError for one that lacks a default.
 
     >>> [c.id for c in contestants()][:3]
     ['drop-tail', 'red', 'rio']
     """
+    if not own:
+        return _built_in()
+    mine = {m.name: m for m in mechanisms() if m.name in own}
+    return (*_built_in(), *(_own(mine[name], registered()[name]) for name in own))
+
+
+def _own(entry: Mechanism, cls: type[Class]) -> Contestant:
+    """A class at its defaults. What sets a discipline's delay is the one parameter that its `tune` names."""
+    if needed := [p.name for p in entry.parameters if p.default is None]:
+        raise ValueError(
+            f"{entry.name}: {', '.join(needed)} ha{'s' if len(needed) == 1 else 've'} no default, and a suite"
+            f" takes every discipline as it is: write {needed[0]} = parameter(VALUE) in {cls.__name__}"
+        )
+    text = f"{entry.summary} ({entry.source})"
+    if entry.kind == "marker":
+        rio = next(c for c in _built_in() if c.id == "rio")
+        scheme = replace(
+            rio.scheme, id=entry.name, title=entry.name, text=entry.summary, flows={"kind": entry.name}
+        )
+        return replace(rio, id=entry.name, title=f"{entry.name} + RIO", text=text, scheme=scheme)
+    kinds = {p.name: p.kind for p in entry.parameters}
+    scheme = Scheme(id=entry.name, title=entry.name, text=entry.summary, queue={"aqm": entry.name})
+    tuned = [name for name in cls.tune or () if kinds.get(name) in _SCALABLE]
+    when = {"arrive": "arrival", "depart": "departure"}
+    decides = " and ".join(
+        word for hook, word in when.items() if getattr(cls, hook) is not getattr(Aqm, hook)
+    )
+    return Contestant(
+        entry.name, entry.name, text, scheme, kinds, tuned[0] if len(tuned) == 1 else "", decides
+    )
+
+
+@cache
+def _built_in() -> tuple[Contestant, ...]:
     known = [s for s in schemes() if _stands(s)]
     made = []
     for s in known:
@@ -270,23 +315,24 @@ def _title(name: str) -> str:
     return f"{of_ns2} of ns-2" if of_ns2 else titles.get(name, name)
 
 
-def named(names: Sequence[str]) -> list[Contestant]:
+def named(names: Sequence[str], own: Sequence[str] = ()) -> list[Contestant]:
     """Contestants by name, in the order of the names. Raises `UnknownContestantError`."""
-    known = {c.id: c for c in contestants()}
+    known = {c.id: c for c in contestants(own)}
     found = [n if n in known else n.replace("_", "-") for n in names]
     for asked, name in zip(names, found, strict=True):
         if name not in known:
-            raise UnknownContestantError(asked)
+            raise UnknownContestantError(asked, own)
     return [known[name] for name in found]
 
 
-def choose(names: Sequence[str] | None = None) -> list[Contestant]:
-    """Contestants by name, in their own order and always with drop-tail; default: all.
+def choose(names: Sequence[str] | None = None, own: Sequence[str] = ()) -> list[Contestant]:
+    """Contestants by name, in their own order, always with drop-tail and one's own; default: all.
 
-    Raises `UnknownContestantError`.
+    Raises `UnknownContestantError`, and what `contestants` raises.
     """
-    asked = None if names is None else named(names)
-    return [c for c in contestants() if asked is None or c in asked or c.id == DROP_TAIL]
+    always = {DROP_TAIL, *own}
+    asked = None if names is None else {c.id for c in named(names, own)}
+    return [c for c in contestants(own) if asked is None or c.id in asked | always]
 
 
 def settings(
@@ -316,7 +362,7 @@ def _found(values: Mapping[str, Any], name: str) -> Any:
 
 
 def _default(aqm: str, name: str) -> str | None:
-    return next((p.default for p in _registered()[aqm].parameters if p.name == name), None)
+    return next((p.default for p in _parameters(aqm) if p.name == name), None)
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> set[str]:

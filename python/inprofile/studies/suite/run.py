@@ -39,6 +39,7 @@ def suite(
     quick: bool = False,
     seeds: int | None = None,
     files: Path | None = None,
+    own: Sequence[str] = (),
     jobs: int | None = None,
     out: str | Path = "reports",
     cache: str | Path | None = CACHE,
@@ -48,14 +49,15 @@ def suite(
     """Run every scenario of a suite for every contestant; write the report to `<out>/<name>`.
 
     `aqms` are contestants by name (default: all; drop-tail is always there), `scenarios` names or sections,
-    `tcp` what standard senders have, one of the suite's by name, `files` a folder of experiment files as
-    `write_files` writes them. `jobs` is the number of threads, `backend` makes the runs elsewhere
-    (`run.clusters`); neither changes anything of the report.
+    `tcp` what standard senders have, by name (the suite's, or `experiment.senders`), `files` a folder of
+    experiment files as `write_files` writes them. `own` are registered classes that take part besides. `jobs`
+    is the number of threads, `backend` makes the runs elsewhere (`run.clusters`); neither changes anything of
+    the report.
 
     Raises what `plan` raises, FolderInUse where the report would be written over files of something else, and
     KeyboardInterrupt when interrupted; `cache` has what is finished, and an earlier report is whole.
     """
-    made = plan(name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=seeds, files=files)
+    made = plan(name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=seeds, files=files, own=own)
     earlier(Path(out), name)
     where = backend or Local(jobs)
     tell = progress or (lambda finished, runs, what: None)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...experiment.scenario import Scenario, ScenarioError, load
+from ...experiment.senders import UnknownSenderError, all_senders, sender
 from ...run.storage import replace_files
 from .matrix import Matrix, Sender
 
@@ -46,7 +47,9 @@ class UnknownTcpError(LookupError):
     """No TCP of that name."""
 
     def __init__(self, name: str, known: Sequence[Tcp]) -> None:
-        there = ", ".join(f"{t.id} ({t.title})" for t in known)
+        titles = {t.id: t.title for t in known}
+        titles |= {s.id: s.title for s in all_senders() if s.id not in titles}
+        there = ", ".join(f"{i} ({title})" for i, title in titles.items())
         super().__init__(
             f'there is no TCP "{name}": choose from {there}; or write files by --files, and change them'
             if known
@@ -171,7 +174,7 @@ class About:
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def tcp(self, name: str | None) -> Tcp:
-        """One of them by name; default: as the files have it. Raises `UnknownTcpError`."""
+        """One of them, or any sender, by name; default: as the files have it. Raises `UnknownTcpError`."""
         if name is None:
             return self.tcps[0] if self.tcps else Tcp("files", "as each experiment has them", {})
         if not self.tcps:
@@ -179,7 +182,11 @@ class About:
         for tcp in self.tcps:
             if tcp.id == name:
                 return tcp
-        raise UnknownTcpError(name, self.tcps)
+        try:
+            found = sender(name)
+        except UnknownSenderError:
+            raise UnknownTcpError(name, self.tcps) from None
+        return Tcp(found.id, found.title, found.changes)
 
     def text(self, definition: Definition) -> str:
         """The experiment file of a scenario."""

@@ -87,15 +87,17 @@ def plan(
     quick: bool = False,
     seeds: int | None = None,
     files: Path | None = None,
+    own: Sequence[str] = (),
 ) -> SuitePlan:
-    """List what `suite` would run.
+    """List what `suite` would run. `own` are registered classes that take part besides.
 
     Raises `UnknownContestantError`, `UnknownScenarioError`, `UnknownTcpError`, `ScenarioError` for a file
-    that cannot be run, and OSError or ValueError for `files` that are none of a suite.
+    that cannot be run, OSError or ValueError for `files` that are none of a suite, and ValueError for a class
+    of one's own that lacks a default.
     """
     about = read(name, files)
     senders = about.tcp(tcp)
-    chosen = contestants_of(aqms if aqms is not None else about.contestants or None)
+    chosen = contestants_of(aqms if aqms is not None else about.contestants or None, own)
     definitions = scenarios_of(about, scenarios)
     for definition in definitions:
         _check_measures(about, definition)
