@@ -18,6 +18,7 @@ from inprofile.experiment.scenario import Scenario
 from inprofile.run.results import Result
 from inprofile.view import Folder, NoResults, PortInUse, export, listen
 from inprofile.view.knobs import knobs
+from inprofile.view.levels import levels
 from inprofile.view.pack import unpack
 from inprofile.view.server import application
 from inprofile.view.whatif import Superseded, TooMuch, WhatIf
@@ -134,6 +135,28 @@ def test_a_run_and_its_samples(server: Server, folder: Path) -> None:
     assert list(zip(arrays[line["t"]].tolist(), arrays[line["v"]].tolist(), strict=True)) == wanted
     # Samples of one monitor share their times.
     assert len({ln["t"] for ln in found["lines"]}) == 1
+
+
+def test_a_queue_comes_with_its_thresholds_target_and_limit(server: Server) -> None:
+    found, _ = server.get("series", id="a/run", seed=1)
+    made = {(one["monitor"], one["name"]): one["packets"] for one in found["levels"]}
+    want = {"in min_th": 30, "in max_th": 45, "out min_th": 10, "out max_th": 30, "limit": 60}
+    assert {name: n for (monitor, name), n in made.items() if monitor == "bottleneck"} == want
+    queue = {"aqm": "pie", "limit": "50 packets", "target": "20 ms"}
+    pie = SHORT.with_({"links.bottleneck.queue": queue}).check().effective
+    # 3 Mbit/s: 20 ms are five packets of 1500 B, and fifty packets 200 ms.
+    assert levels(pie)[:2] == [
+        {"monitor": "bottleneck", "name": "limit", "packets": 50.0, "delay": pytest.approx(0.2)},
+        {"monitor": "bottleneck", "name": "target", "packets": pytest.approx(5.0), "delay": 0.02},
+    ]
+    classes = [
+        {"name": "a", "aqm": "codel", "limit": "50 packets", "quantum": "3000 B"},
+        {"name": "b", "aqm": "drop_tail", "limit": "20 packets", "quantum": "3000 B", "rate": "1 Mbit/s"},
+    ]
+    drr = {"links.bottleneck.queue": {"scheduler": "drr", "classes": classes}, "flows.assured.class": "a"}
+    of = {(one["monitor"], one["name"]): one for one in levels(SHORT.with_(drr).check().effective)}
+    assert of["bottleneck/a", "target"]["delay"] == 0.005
+    assert of["bottleneck/b", "limit"]["delay"] == pytest.approx(20 * 1500 * 8 / 1e6)
 
 
 def test_what_if_is_the_run_itself(server: Server) -> None:
@@ -272,6 +295,7 @@ def test_a_file_to_send(folder: Path, tmp_path: Path) -> None:
         "series",
         "sweep",
         "curve",
+        "means",
     }
     assert "series?id=a%2Frun&seed=2" in data["answers"]
 
@@ -363,6 +387,10 @@ def test_a_sweep_and_its_curves(server: Server, folder: Path) -> None:
     e = wanted[1].metrics["goodput"].estimate
     assert e.ci95 is not None
     assert [figures[curve[k]][1] for k in ("mean", "lo", "hi", "n")] == [e.mean, *e.ci95, e.n]
+    table, figures = server.get("means", id="rates")
+    made = {c["metric"]: [figures[c[k]][1] for k in ("mean", "lo", "hi", "n")] for c in table["curves"]}
+    assert made["goodput"] == [e.mean, *e.ci95, e.n]
+    assert list(made)[:2] == ["contracts_kept", "assurance_worst"]
     total = SHORT.run([1, 2]).contracts.total
     assert metrics["contracts_kept"][2:].mean() == pytest.approx(total.kept.mean)
     assert metrics["assurance_worst"][2:].min() == pytest.approx(total.worst)

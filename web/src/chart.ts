@@ -2,7 +2,8 @@
 
 import uPlot from "uplot";
 import { number } from "./format";
-import type { Drawn, Panel } from "./panels";
+import { drawLevels, nameLevels, reach } from "./levels";
+import type { Drawn, Level, Panel } from "./panels";
 import { colour, dash, look } from "./theme";
 
 export const HEIGHT = 210;
@@ -14,6 +15,8 @@ export interface Chart {
   /** Charts with the same key share a cursor. */
   key: string;
   shows: (line: Drawn) => boolean;
+  /** In the unit that is drawn. */
+  levels: readonly Level[];
   zoomed: (from: number, to: number) => void;
   moved: (u: uPlot) => void;
 }
@@ -35,7 +38,7 @@ export function chart(panel: Panel, first: uPlot.AlignedData, place: HTMLElement
       height: HEIGHT,
       legend: { show: false },
       padding: [8, 22, 0, 0],
-      scales: { x: { time: false }, y: { range: (_, min, max) => rangeOf(min, max) } },
+      scales: { x: { time: false }, y: { range: (_, min, max) => rangeOf(min, reach(of.levels, max ?? 0) || max) } },
       axes: [
         { ...axis, values: (_, ticks) => ticks.map((x) => `${number(x, 6)} s`), size: 30 },
         { ...axis, size: 58, values: (_, ticks) => ticks.map((x) => number(x, 5)) },
@@ -68,6 +71,8 @@ export function chart(panel: Panel, first: uPlot.AlignedData, place: HTMLElement
           },
         ],
         setCursor: [of.moved],
+        drawAxes: [(u) => drawLevels(u, of.levels, style)],
+        draw: [(u) => nameLevels(u, of.levels, style)],
       },
     },
     first,

@@ -7,6 +7,7 @@ import type { Entry } from "./list";
 import { panels, type Figures, type Panel } from "./panels";
 import { choice, heading, type Place } from "./parts";
 import { originOf, type Run } from "./run";
+import { merged, reach } from "./levels";
 import { linesSvg, pictureMenu, type LinePicture } from "./save";
 import { address } from "./state";
 import { Table, type Column } from "./table";
@@ -80,6 +81,8 @@ export async function compare({ root, query, signal }: Place): Promise<void> {
         end = Math.max(end, line.t[line.t.length - 1] ?? 0);
       }
     }
+    // Levels that any of them reaches for, so that the scales stay equal.
+    most = Math.max(...shown.map(({ panel }) => reach(panel?.levels ?? [], most)));
     space.replaceChildren();
     for (const { one, panel } of shown) {
       if (!panel) {
@@ -93,6 +96,7 @@ export async function compare({ root, query, signal }: Place): Promise<void> {
         x: { title: "time (s)", min: 0, max: end || 1 },
         y: { title: unit || panel.title, min: 0, max: (most / factor) * 1.05 || 1 },
         lines: panel.lines.map((line) => ({ name: line.name, colour: colour(line.n), dash: panel.lines.length <= FEW ? dash(line.n) : [], xs: line.t, ys: Array.from(line.v, (v) => (Number.isNaN(v) ? null : v / factor)) })),
+        levels: merged((panel.levels ?? []).map(({ name, value }) => ({ name, value: value / factor }))),
         legend: Math.max(...shown.map((other) => other.panel?.lines.length ?? 0)),
         origin: originOf(one.run, one.seed),
         name: [panel.title, one.label, `seed ${one.seed}`, one.run.digest.slice(0, 8)],

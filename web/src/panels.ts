@@ -17,6 +17,21 @@ export interface Figures {
   flows: Record<string, (string | number | null)[]> & { flow: string[]; group: string[] };
   units: Record<string, string>;
   lines: Line[];
+  levels: QueueLevel[];
+}
+
+/** What a queue is held to: a threshold, a target, its limit; in full packets, and as a delay in s. */
+export interface QueueLevel {
+  monitor: string;
+  name: string;
+  packets: number;
+  delay: number;
+}
+
+/** A line across a panel. */
+export interface Level {
+  name: string;
+  value: number;
 }
 
 export interface Drawn {
@@ -34,6 +49,8 @@ export interface Panel {
   title: string;
   unit: string;
   lines: Drawn[];
+  /** What a queue's samples are held to. */
+  levels?: Level[];
 }
 
 const RATES = /^(received|arrived|sent|left)(_in|_out|_red)?$/;
@@ -52,7 +69,7 @@ function unit(what: string): string {
   if (what === "cwnd" || what === "ssthresh") return "segments";
   if (/^(packets|avg|dropped)/.test(what)) return "packets";
   if (/^(tc|te|tp|tokens)$/.test(what)) return "B";
-  if (/^(delay|sojourn|target)/.test(what)) return "s";
+  if (/^(sojourn|target)/.test(what)) return "s";
   return "";
 }
 
@@ -60,6 +77,7 @@ function unit(what: string): string {
 function family(line: Line): [id: string, title: string, unit: string, name: string] {
   const { monitor, what } = line;
   if (/^(packets|avg)(_|$)/.test(what)) return [`queue ${monitor}`, `Queue at ${monitor}`, "packets", what];
+  if (/^q?delay/.test(what)) return [`delay ${monitor}`, `Queue delay at ${monitor}`, "s", what];
   if (/^p_/.test(what)) return [`p ${monitor}`, `Drop probability at ${monitor}`, "", what];
   if (/^(arrived|sent|left)_/.test(what)) return [`${what.split("_")[0]} ${monitor}`, `${what.startsWith("arrived") ? "Arrivals" : "Departures"} at ${monitor}`, "bit/s", what];
   if (what === "dropped") return [`dropped ${monitor}`, `Dropped at ${monitor} between samples`, "packets", what];
@@ -67,7 +85,7 @@ function family(line: Line): [id: string, title: string, unit: string, name: str
 }
 
 /** All panels of a run: rates of flows first, then queues, then the rest. */
-export function panels(found: Packed<{ lines: Line[] }>): Panel[] {
+export function panels(found: Packed<{ lines: Line[]; levels?: QueueLevel[] }>): Panel[] {
   const made = new Map<string, Panel>();
   for (const line of found.head.lines) {
     const [id, title, of, name] = family(line);
@@ -75,8 +93,14 @@ export function panels(found: Packed<{ lines: Line[] }>): Panel[] {
     made.set(id, panel);
     panel.lines.push({ name, t: found.arrays[line.t]!, v: found.arrays[line.v]!, n: panel.lines.length });
   }
+  for (const { monitor, name, packets, delay } of found.head.levels ?? []) {
+    for (const [id, value] of [[`queue ${monitor}`, packets], [`delay ${monitor}`, delay]] as const) {
+      const panel = made.get(id);
+      if (panel) (panel.levels ??= []).push({ name, value });
+    }
+  }
   const rank = (panel: Panel): number => {
-    const at = ["received", "queue", "cwnd", "tokens", "p"].findIndex((word) => panel.id.split(" ")[0] === word);
+    const at = ["received", "queue", "delay", "cwnd", "tokens", "p"].findIndex((word) => panel.id.split(" ")[0] === word);
     return at < 0 ? 9 : at;
   };
   return [...made.values()].sort((a, b) => rank(a) - rank(b));
@@ -84,7 +108,7 @@ export function panels(found: Packed<{ lines: Line[] }>): Panel[] {
 
 /** Those shown without being asked for. */
 export function usual(all: readonly Panel[]): string[] {
-  const first = all.filter((p) => ["received", "cwnd"].includes(p.id) || p.id.startsWith("queue ")).map((p) => p.id);
+  const first = all.filter((p) => ["received", "cwnd"].includes(p.id) || /^(queue|delay) /.test(p.id)).map((p) => p.id);
   return first.length ? first : all.slice(0, 3).map((p) => p.id);
 }
 

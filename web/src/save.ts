@@ -31,6 +31,8 @@ export interface LinePicture extends Base {
   x: { title: string; min: number; max: number; words?: readonly string[] };
   y: { title: string; min: number; max: number };
   lines: SavedLine[];
+  /** Lines across, with their names. */
+  levels?: readonly { name: string; value: number }[];
   /** Room for so many names, so that pictures side by side are alike; default: as many as lines. */
   legend?: number;
 }
@@ -124,6 +126,10 @@ export function linesSvg(picture: LinePicture, shownIn?: number): string {
     `<text transform="translate(16 ${(box.top + box.bottom) / 2}) rotate(-90)" text-anchor="middle" fill="${style.muted}">${escapeXml(y.title)}</text>`,
     `<clipPath id="box"><rect x="${box.left}" y="${box.top}" width="${box.right - box.left}" height="${box.bottom - box.top}"/></clipPath><g clip-path="url(#box)">`,
   );
+  for (const { name, value } of picture.levels ?? []) {
+    if (value > y.max) continue;
+    parts.push(`<path d="M${box.left} ${f(py(value))}H${box.right}" stroke="${style.muted}" stroke-dasharray="2 3"/><text x="${box.right - 4}" y="${f(py(value) - 3)}" text-anchor="end" font-size="11" fill="${style.muted}">${escapeXml(name)}</text>`);
+  }
   for (const line of picture.lines) {
     if (line.lo && line.hi) {
       for (let i = 0; i < line.xs.length; i++) {

@@ -1,4 +1,4 @@
-// A sweep: all its runs as a table, curves along an axis with knees, small multiples, a surface over two axes.
+// A sweep: curves along an axis with knees, small multiples, the means of each setting; a surface over two axes; all its runs as a table.
 
 import { get, isFile, type Packed } from "./api";
 import { h, put } from "./dom";
@@ -23,9 +23,9 @@ interface Curve {
 }
 
 const TABS: readonly [string, string][] = [
-  ["runs", "Runs"],
-  ["curves", "Curves"],
+  ["curves", "Curves and means"],
   ["surface", "Surface"],
+  ["runs", "Runs"],
   ["origin", "Provenance"],
 ];
 const SHOWN = ["contracts_kept", "assurance_worst", "best_effort", "goodput", "fi", "utilisation", "delay_mean", "loss_in", "loss_out"];
@@ -40,10 +40,13 @@ export async function sweep(place: Place): Promise<void> {
     await runOfSweep(place, head, packets);
     return;
   }
-  const tab = TABS.some(([name]) => name === query["tab"]) ? query["tab"]! : "runs";
+  const tab = TABS.some(([name]) => name === query["tab"]) ? query["tab"]! : "curves";
   put(root, heading(head.title, id), ...head.problems.map((text) => h("p", { class: "notice" }, text)), tabs("sweep", { id }, TABS, tab));
   if (tab === "runs") runs(place, found);
-  else if (tab === "curves") await curves(place, found);
+  else if (tab === "curves") {
+    await curves(place, found);
+    await means(place, found);
+  }
   else if (tab === "surface") await surface(place, found);
   else origin(root, head);
 }
@@ -56,7 +59,8 @@ function runs({ root, query }: Place, { head, arrays }: Packed<Sweep>): void {
   const settings = arrays[head.setting]!;
   const seeds = arrays[head.seed]!;
   const shown = head.metrics.filter((m) => SHOWN.includes(m.name)).sort((a, b) => SHOWN.indexOf(a.name) - SHOWN.indexOf(b.name));
-  const rows = Array.from(settings, (_, i) => i);
+  const only = query["of"] === undefined ? null : Number(query["of"]);
+  const rows = Array.from(settings, (_, i) => i).filter((i) => only === null || settings[i] === only);
   const columns: Column<number>[] = [
     {
       head: "Run",
@@ -91,7 +95,37 @@ function runs({ root, query }: Place, { head, arrays }: Packed<Sweep>): void {
     keepSoon({ find: filter.value });
   });
   if (filter.value) table.filter(filter.value);
-  put(root, h("div", { class: "bar" }, h("label", { class: "field" }, h("span", {}, "Filter"), filter), count), table.root, isFile ? null : h("p", { class: "muted" }, "A run's link makes it again, with the same seed, to look at its samples and packets."));
+  const whose = only === null ? null : h("p", {}, `Runs of setting ${only}: ${settingOf(head, only)}. `, h("a", { href: address("sweep", { id: head.id, tab: "runs" }) }, "All runs"));
+  put(root, whose, h("div", { class: "bar" }, h("label", { class: "field" }, h("span", {}, "Filter"), filter), count), table.root, isFile ? null : h("p", { class: "muted" }, "A run's link makes it again, with the same seed, to look at its samples and packets."));
+}
+
+function settingOf(head: Sweep, setting: number): string {
+  return head.axes.map((axis) => `${axis.short} ${axis.texts[setting] ?? "?"}`).join(", ");
+}
+
+/** The mean of each metric at each setting, with its interval; a setting's number opens its runs. */
+async function means({ root }: Place, { head, arrays }: Packed<Sweep>): Promise<void> {
+  const { head: found, arrays: figures } = await get<{ curves: Curve[] }>("means", { id: head.id });
+  const columns: Column<number>[] = [
+    { head: "Setting", value: (s) => s, show: (s) => h("a", { href: address("sweep", { id: head.id, tab: "runs", of: s }), "aria-label": `Runs of setting ${s}` }, String(s)), numeric: true },
+    ...head.axes.map((axis) => {
+      const values = axis.values === null ? null : arrays[axis.values]!;
+      return { head: axis.short, value: (s: number) => (values ? values[s]! : axis.texts[s]!), show: (s: number) => axis.texts[s]!, numeric: values !== null };
+    }),
+    ...found.curves.map((curve) => ({
+      head: curve.metric.replaceAll("_", " "),
+      value: (s: number) => gap(figures[curve.mean]![s]!),
+      show: (s: number) => (Number.isNaN(figures[curve.mean]![s]!) ? "–" : estimated(figures[curve.mean]![s]!, [gap(figures[curve.lo]![s]!), gap(figures[curve.hi]![s]!)], curve.unit)),
+      numeric: true,
+    })),
+  ];
+  const settings = Array.from({ length: head.settings }, (_, s) => s);
+  put(
+    root,
+    h("h2", {}, "Means"),
+    h("p", { class: "muted" }, `Mean of each setting's runs [95 %], ${head.seeds.length} seeds at most. A setting's number opens its runs.`),
+    new Table(columns, settings, { caption: "Means of each setting", text: (s) => settingOf(head, s) }).root,
+  );
 }
 
 /** The curve of a metric, one for each combination of the other axes' values. */

@@ -5,9 +5,10 @@ import { chart, FEW, HEIGHT, swatch } from "./chart";
 import type { Bin } from "./bins";
 import { decimated, firstFrom } from "./decimate";
 import { fresh, h, put, tell } from "./dom";
+import { inWords, merged } from "./levels";
 import { number, quantity, scale } from "./format";
 import { pictureMenu, type Picture } from "./save";
-import type { Panel } from "./panels";
+import type { Level, Panel } from "./panels";
 import { Rates } from "./rates";
 import { aligned } from "./samples";
 import { colour, dash, onTheme } from "./theme";
@@ -39,6 +40,9 @@ interface Shown {
   values: HTMLElement[];
   time: HTMLElement;
   factor: number;
+  /** Lines across, in the unit that is drawn, and what the legend says of them. */
+  levels: Level[];
+  levelsSaid: HTMLElement;
   /** All samples; the plot has as many of them as it has room for. */
   data: uPlot.AlignedData;
   /** Whether it is on the screen, or nearly. */
@@ -181,6 +185,8 @@ export class TimePlots {
     const rates = this.bin === undefined ? null : Rates.of(source, (bin) => this.means(bin));
     const panel = rates?.fit(this.bin!, to - from, this.width()) ?? source;
     const { data, factor, unit } = aligned(panel);
+    const levels: Level[] = scaledLevels(panel, factor);
+    const levelsSaid = h("li", { class: "levels muted" });
     const few = panel.lines.length <= FEW;
     const axisUnit = unit ? ` (${unit})` : "";
     const heading = fresh("panel");
@@ -196,6 +202,7 @@ export class TimePlots {
       width: this.width(),
       key: this.key,
       shows: (line) => !this.hidden.has(`${panel.id} ${line.name}`),
+      levels,
       zoomed: (from, to) => this.zoom(from, to, false),
       moved: (u) => this.moved(u),
     });
@@ -204,7 +211,7 @@ export class TimePlots {
     const time = h("span", { class: "muted at" });
     const values: HTMLElement[] = [];
     const legend = h("ul", { class: few ? "legend" : "legend many" });
-    const shown: Shown = { rates, panel, span, plot, root: h("figure", { class: "panel" }), place, values, time, factor, data, seen: true, stale: false, whole: first === data };
+    const shown: Shown = { rates, panel, span, plot, root: h("figure", { class: "panel" }), place, values, time, factor, levels, levelsSaid, data, seen: true, stale: false, whole: first === data };
     panel.lines.forEach((line, i) => {
       const value = h("b", { class: "value" });
       values.push(value);
@@ -225,6 +232,8 @@ export class TimePlots {
       );
       put(legend, h("li", {}, button));
     });
+    put(legend, levelsSaid);
+    this.level(shown, unit);
     const menu = pictureMenu(() => this.picture(shown));
     put(
       shown.root,
@@ -248,16 +257,24 @@ export class TimePlots {
 
   /** Other samples of the same lines; false if the panel was made anew, in another unit. */
   private take(shown: Shown, panel: Panel): boolean {
-    const { data, factor } = aligned(panel);
+    const { data, factor, unit } = aligned(panel);
     shown.panel = panel;
     shown.data = data;
     if (factor !== shown.factor) {
       this.redrawOne(shown);
       return false;
     }
+    this.level(shown, unit);
     const origin = shown.root.querySelector(".origin:last-child");
     if (origin) origin.textContent = this.origin(shown.rates);
     return true;
+  }
+
+  /** The levels of the present panel; the plot holds the same list. */
+  private level({ panel, levels, levelsSaid, factor }: Shown, unit: string): void {
+    levels.splice(0, levels.length, ...scaledLevels(panel, factor));
+    levelsSaid.hidden = !levels.length;
+    write(levelsSaid, levels.length ? `┄ ${inWords(levels)}${unit ? ` ${unit}` : ""}` : "");
   }
 
   private origin(rates: Rates | null): string {
@@ -372,6 +389,7 @@ export class TimePlots {
       x: { title: "time (s)", min, max },
       y: { title: unit || panel.title, min: plot.scales["y"]!.min ?? 0, max: plot.scales["y"]!.max ?? 1 },
       lines,
+      levels: merged(shown.levels),
       origin: this.origin(shown.rates),
       name: [...this.options.names(), panel.id],
     };
@@ -387,6 +405,10 @@ function sampleAt({ plot, data, whole }: Shown): number | null {
   const at = plot.posToVal(left, "x");
   const after = Math.min(times.length - 1, firstFrom(times, at));
   return after > 0 && at - times[after - 1]! < times[after]! - at ? after - 1 : after;
+}
+
+function scaledLevels({ levels = [] }: Panel, factor: number): Level[] {
+  return levels.map(({ name, value }) => ({ name, value: value / factor }));
 }
 
 function spanOf({ lines }: Panel): [number, number] {

@@ -35,6 +35,7 @@ VIEWS = {
     "whatif": "/run?id=ten&tab=whatif&set=links.bottleneck.queue.out.max_p%3D0.5",
     "origin": "/run?id=rio&tab=origin",
     "sweep": "/sweep?id=sweep",
+    "runs": "/sweep?id=sweep&tab=runs",
     "curves": "/sweep?id=sweep&tab=curves&metric=delay_mean&by=links.bottleneck.rate",
     "surface": "/sweep?id=sweep&tab=surface",
     "compare": "/compare?ids=rio%7Cdrop_tail",
@@ -67,7 +68,7 @@ LISTED = """() => new Promise((done) => {
     requestAnimationFrame(() => setTimeout(() => done(performance.now() - began)));
   });
   seen.observe(document.body, { childList: true, subtree: true });
-  location.hash = '#/sweep?id=sweep';
+  location.hash = '#/sweep?id=sweep&tab=runs';
 })"""
 
 
@@ -188,6 +189,36 @@ def test_rates_are_lines_and_the_samples_a_click_away(browser: Browser, address:
     assert tab.wrong == []
 
 
+def test_thresholds_stand_in_the_picture_of_the_queue(tab: Tab, tmp_path: Path) -> None:
+    page = tab.open("/run?id=rio&tab=series&panels=queue bottleneck")
+    said = page.locator(".levels:visible")
+    expect(said).to_have_text("┄ OUT min_th 10; IN min_th, OUT max_th 30; IN max_th 45; limit 60 packets")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="SVG").click()
+    waiting.value.save_as(tmp_path / "queue.svg")
+    saved = (tmp_path / "queue.svg").read_text()
+    for name in ("OUT min_th", "IN min_th, OUT max_th", "IN max_th", "limit"):
+        assert f">{name}</text>" in saved
+    # They follow a slider.
+    page = tab.open("/run?id=rio&tab=whatif&set=links.bottleneck.queue.out.min_th%3D20")
+    expect(page.locator(".levels:visible")).to_contain_text("OUT min_th 20")
+    page.get_by_role("button", name="As it was", exact=True).click()
+    expect(page.locator(".levels:visible")).to_contain_text("OUT min_th 10")
+
+
+def test_a_sweep_opens_on_curves_and_means_and_runs_are_a_step_deeper(tab: Tab) -> None:
+    page = tab.open("/sweep?id=sweep")
+    expect(page.locator("figure svg").first).to_be_visible()
+    table = page.get_by_role("region", name="Means of each setting")
+    expect(table.locator("thead")).to_contain_text("contracts kept")
+    expect(table.locator("tbody tr").first).to_contain_text("[")
+    page.get_by_role("link", name="Runs of setting 7", exact=True).click()
+    expect(page.get_by_role("region", name="Runs").locator("tbody tr")).to_have_count(5)
+    expect(page.locator("main")).to_contain_text("Runs of setting 7: rate 2 Mbit/s")
+    page.get_by_role("link", name="All runs").click()
+    expect(page.locator(".bar")).to_contain_text("1,000 of 1,000 runs")
+
+
 def test_what_if_follows_a_slider(tab: Tab) -> None:
     page = tab.open("/run?id=rio&tab=whatif")
     expect(page.locator(".status")).to_contain_text("Simulated in")
@@ -282,7 +313,7 @@ def test_a_file_to_send_needs_nobody(browser: Browser, folder: Path, tmp_path: P
     tab = Tab(context, file.as_uri())
     page = tab.open("/")
     expect(page.locator(".notice")).to_contain_text("nothing can be run, so there is no what-if")
-    for view in ("series", "curves", "surface", "compare", "sweep", "figures"):
+    for view in ("series", "curves", "surface", "compare", "sweep", "runs", "figures"):
         page = tab.open(VIEWS[view])
         expect(page.locator("h1")).to_be_visible()
         assert page.locator(".problem").count() == 0, view

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..metrics.summary import unit_of
 from ..run.results import Result
+from .levels import levels
 from .pack import Arrays, pack
 
 if TYPE_CHECKING:
@@ -71,7 +72,12 @@ def series(folder: Folder, id_: str, seed: int) -> bytes:
     if seed not in result.seeds:
         raise LookupError(f"{id_} has no seed {seed}")
     arrays = Arrays()
-    found = {"seed": seed, **figures(result, seed), "lines": lines(result.series, seed, arrays)}
+    found = {
+        "seed": seed,
+        **figures(result, seed),
+        "lines": lines(result.series, seed, arrays),
+        "levels": levels(result.provenance.effective),
+    }
     return pack(found, arrays)
 
 

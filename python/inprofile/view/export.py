@@ -69,6 +69,7 @@ def _keep_summary(
         keep(f"run?id={id_}", lambda: answers.run(folder, entry.id), entry.id)
         return
     keep(f"sweep?id={id_}", lambda: sweeps.sweep(folder, entry.id), entry.id)
+    keep(f"means?id={id_}", lambda: sweeps.means(folder, entry.id), f"{entry.id}, means")
     for name in sweeps.metric_names(folder, entry.id):
         keep(
             f"curve?id={id_}&metric={quote(name, safe='')}",

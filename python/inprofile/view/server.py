@@ -201,6 +201,7 @@ def application(
             "/api/curve",
             query(lambda r: sweeps.curve(folder(), r.query_params["id"], r.query_params["metric"])),
         ),
+        Route("/api/means", query(lambda r: sweeps.means(folder(), r.query_params["id"]))),
         Route("/api/packets", query(lambda r: packets.packets(*traced(r.query_params), r.query_params))),
         Route(
             "/api/packet",

@@ -23,7 +23,20 @@ from .pack import Arrays, pack
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["curve", "sweep"]
+__all__ = ["MEANS", "curve", "means", "sweep"]
+
+MEANS = (
+    "contracts_kept",
+    "assurance_worst",
+    "best_effort",
+    "goodput",
+    "fi",
+    "utilisation",
+    "delay_mean",
+    "loss_in",
+    "loss_out",
+)
+"""The metrics of the table of means, as far as runs have them; where they have none, their first six."""
 
 Array = NDArray[np.float64]
 
@@ -79,6 +92,21 @@ def curve(folder: Folder, id_: str, metric: str) -> bytes:
     runs = _Runs(entry.place)
     if metric not in runs.metrics:
         raise LookupError(f"no run has the metric {metric}: there are {', '.join(runs.metrics)}")
+    arrays = Arrays()
+    return pack(_by_setting(runs, n, metric, arrays), arrays)
+
+
+def means(folder: Folder, id_: str) -> bytes:
+    """What `curve` gives, for each metric of the table of means."""
+    entry = folder.entry(id_)
+    n = len(_head(folder, id_)["settings"])
+    runs = _Runs(entry.place)
+    names = [name for name in MEANS if name in runs.metrics] or list(runs.metrics)[:6]
+    arrays = Arrays()
+    return pack({"curves": [_by_setting(runs, n, name, arrays) for name in names]}, arrays)
+
+
+def _by_setting(runs: _Runs, n: int, metric: str, arrays: Arrays) -> dict[str, Any]:
     unit, values = runs.metrics[metric]
     mean, lo, hi = (np.full(n, np.nan) for _ in range(3))
     count = np.zeros(n)
@@ -91,9 +119,8 @@ def curve(folder: Folder, id_: str, metric: str) -> bytes:
         mean[setting], count[setting] = found.mean, found.n
         if found.ci95 is not None:
             lo[setting], hi[setting] = found.ci95
-    arrays = Arrays()
     numbers = {k: arrays.put(v) for k, v in {"mean": mean, "lo": lo, "hi": hi, "n": count}.items()}
-    return pack({"metric": metric, "unit": unit, **numbers}, arrays)
+    return {"metric": metric, "unit": unit, **numbers}
 
 
 def metric_names(folder: Folder, id_: str) -> list[str]:

@@ -13,6 +13,7 @@ from ..run.pool import threads
 from ..run.results import Provenance, Result
 from .answers import figures, lines
 from .knobs import knobs
+from .levels import levels
 from .pack import Arrays, pack
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class WhatIf:
             "seed": seed,
             **figures(result, seed),
             "lines": lines(result.series, seed, arrays),
+            "levels": levels(result.provenance.effective),
             "digest": result.provenance.digest,
             "seconds": ran,
         }
