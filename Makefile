@@ -1,10 +1,10 @@
-# The front door. Needs Rust (cargo), the C compiler that Rust links with, Python 3.11 or newer with venv, Node with npm, and make;
-# everything else it gets itself, into .venv and target. Nothing is done twice: stamps in .venv say what is there.
+# The front door. Needs Rust (cargo), the C compiler that Rust links with, Python 3.11 or newer with venv, and make; to test, or to change
+# the page of inprofile view, Node with npm too. Everything else it gets itself, into .venv and target. Nothing is done twice: stamps in
+# .venv say what is there.
 
 PYTHON ?= $(or $(shell command -v python3.11 || command -v python3),python3)
 VENV := .venv
 BIN := $(VENV)/bin
-PAGE := python/inprofile/view/page/index.html
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml')
 say = @printf '\n== %s\n'
@@ -13,24 +13,31 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
+.PHONY: help help-all build page lint-page reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
-help: ## Say what there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+# What make help lists: the rest is for who works on it, and for releases.
+FRONT := build|reproduce|check|test|docs|wheel
 
-build: $(VENV)/.built $(PAGE) ## Build everything into .venv; then .venv/bin/inprofile is there
+help: ## Say what is made most
+	@awk -F ':.*## ' '/^($(FRONT)):.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  make help-all     Say everything there is to make"
 
-reproduce: build ## Reproduce the papers: run, judge, write the report
+help-all: ## Say everything there is to make
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: $(VENV)/.built $(VENV)/bin/inprofiled ## Build everything into .venv; then .venv/bin/inprofile and inprofiled are there
+
+reproduce: $(VENV)/.built ## Reproduce the papers: run, judge, write the report
 	@$(BIN)/inprofile reproduce
 
-compare: build ## Compare all schemes at equal delay, apart from reproduce (a quarter of an hour of CPU time; the page joins its reports)
+compare: $(VENV)/.built ## Compare all schemes at equal delay, apart from reproduce (a quarter of an hour of CPU time; the page joins its reports)
 	@$(BIN)/inprofile compare
 
-atlas: build ## Map where each paper's claims hold, coarsely (twenty minutes on two cores; BUDGET=n points a paper)
+atlas: $(VENV)/.built ## Map where each paper's claims hold, coarsely (twenty minutes on two cores; BUDGET=n points a paper)
 	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),48) --out reports
 
-renew: build ## Regenerate what is committed of atlases, verdicts and comparison (an hour or more; BUDGET=n points a paper, else as many as now)
+renew: $(VENV)/.built ## Regenerate what is committed of atlases, verdicts and comparison (an hour or more; BUDGET=n points a paper, else as many as now)
 	@$(BIN)/inprofile reproduce --full --senders$(if $(BUDGET),, --atlas)
 	$(if $(BUDGET),@$(BIN)/inprofile atlas --budget $(BUDGET) --out reports)
 	@$(BIN)/inprofile compare
@@ -41,7 +48,7 @@ test: lint test-rust test-python ## Run every check and test
 check: $(VENV)/.packages ## Run what one runs before a commit: format, lints, types, and the tests nearest to what changed
 	@.ci/check
 
-lint: $(VENV)/.built $(PAGE)
+lint: $(VENV)/.built web/node_modules/.packages
 	$(say) "Rust: format and lints"
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
@@ -52,15 +59,19 @@ lint: $(VENV)/.built $(PAGE)
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
 	@$(BIN)/mypy packaging/wire.py packaging/clock.py packaging/own_mechanism.py packaging/monitoring/check.py
-	$(say) "Page: types"
-	@cd web && npm run --silent check
+	@$(MAKE) --no-print-directory lint-page
+
+lint-page: web/node_modules/.packages
+	$(say) "Page: types, and built as committed"
+	@cd web && npm run --silent check && npm run --silent build -- --outDir ../target/page-built
+	@diff -rq target/page-built python/inprofile/view/page || { echo "the page is not what Node builds of web/: make page" >&2; exit 1; }
 
 test-rust: $(VENV)/.built
 	$(call needs,ip,iproute2 is missing; tests between namespaces make their devices with it: apt-get install iproute2)
 	$(say) "Rust: tests"
 	@cargo test --quiet --locked --workspace --exclude inprofile-python
 
-test-page: build $(VENV)/.page ## Try the page of inprofile view in Chromium, at two widths, light and dark (as root it installs what is missing; a minute)
+test-page: $(VENV)/.built page $(VENV)/.page ## Try the page of inprofile view in Chromium, at two widths, light and dark (as root it installs what is missing; a minute)
 	@command -v chromium >/dev/null || { echo "chromium is missing: apt-get install chromium"; \
 		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 	$(call needs,ip,iproute2 is missing; a router that runs needs it: apt-get install iproute2)
@@ -70,11 +81,11 @@ test-page: build $(VENV)/.page ## Try the page of inprofile view in Chromium, at
 	$(say) "Page: in Chromium; pictures in target/page"
 	@$(BIN)/pytest --quiet --capture=no web/test
 
-test-python: $(VENV)/.built $(PAGE)
+test-python: $(VENV)/.built
 	$(say) "Python: tests"
 	@$(BIN)/pytest --quiet --numprocesses auto --dist worksteal
 
-mechanism: build ## Try what inprofile new-mechanism writes: tested, built into a wheel, installed, run (part of soak; five minutes)
+mechanism: $(VENV)/.built ## Try what inprofile new-mechanism writes: tested, built into a wheel, installed, run (part of soak; five minutes)
 	$(say) "A mechanism in a crate of its own"
 	@$(BIN)/python packaging/own_mechanism.py target/own-mechanism
 
@@ -189,21 +200,21 @@ ns2:
 		echo "ns-2 is missing: apt-get install ns2"; \
 		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends ns2; }
 
-soak-ns2: build ns2 ## Compare experiments that nobody has seen with ns-2 (part of soak; NS2_CASES=n for another number than 2000)
+soak-ns2: $(VENV)/.built ns2 ## Compare experiments that nobody has seen with ns-2 (part of soak; NS2_CASES=n for another number than 2000)
 	$(say) "Soak: $(or $(NS2_CASES),2000) random experiments against ns-2"
 	@$(BIN)/python validation/random_runs.py --fresh --runs $(or $(NS2_CASES),2000)
 
-validate: build ns2 ## Compare with ns-2 and DPDK, event by event, and with ns-3's closed loops (as root it installs what is missing)
+validate: $(VENV)/.built ns2 ## Compare with ns-2 and DPDK, event by event, and with ns-3's closed loops (as root it installs what is missing)
 	@{ pkg-config --exists libdpdk && command -v g++; } >/dev/null || test "$$(id -u)" != 0 || \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libdpdk-dev gcc g++ pkg-config; }
 	$(say) "Against ns-2, DPDK and ns-3"
 	@$(BIN)/python validation/run.py
 
-validate-live: build ## Compare with the kernel's own TCP, in wall time; write docs/kernel (an hour; JOBS=n side by side)
+validate-live: $(VENV)/.built ## Compare with the kernel's own TCP, in wall time; write docs/kernel (an hour; JOBS=n side by side)
 	$(say) "Against the kernel"
 	@$(BIN)/python validation/kernel.py --jobs $(or $(JOBS),4)
 
-validate-linux: build ## Compare with Linux's own queue disciplines, policer and TCP, in a kernel that boots as a process, and load the worked plans there; write docs/linux and docs/transfers (as root it installs what is missing; a quarter of an hour)
+validate-linux: $(VENV)/.built ## Compare with Linux's own queue disciplines, policer and TCP, in a kernel that boots as a process, and load the worked plans there; write docs/linux and docs/transfers (as root it installs what is missing; a quarter of an hour)
 	@{ command -v linux.uml && command -v modprobe && command -v tc && command -v gcc; } >/dev/null || test "$$(id -u)" != 0 || \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends user-mode-linux kmod iproute2 gcc libc6-dev; }
 	$(say) "Against Linux"
@@ -213,7 +224,7 @@ validate-linux: build ## Compare with Linux's own queue disciplines, policer and
 	$(say) "The worked plans, loaded by Linux's tc and the router"
 	@$(BIN)/python validation/plans.py
 
-docs: build $(VENV)/.docs ## Build the documentation site into target/docs, its examples run; warnings are errors
+docs: $(VENV)/.built $(VENV)/.docs ## Build the documentation site into target/docs, its examples run; warnings are errors
 	$(say) "Documentation: examples and links"
 	@INPROFILE_DOCS=1 $(BIN)/pytest --quiet python/tests/test_docs.py python/tests/test_glossary.py python/tests/test_notebook.py
 	$(say) "Documentation: the site"
@@ -223,7 +234,7 @@ docs: build $(VENV)/.docs ## Build the documentation site into target/docs, its 
 laws: ## Write target/requirements.md: which law is kept where, and tested by what
 	@$(PYTHON) docs/requirements.py
 
-wheel: $(VENV)/.packages $(PAGE) ## Build the wheel into dist/, then use it where there is no Rust
+wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there is no Rust
 	$(say) "Wheel"
 	@rm -rf dist
 	@$(BIN)/maturin build --quiet --release --locked --out dist
@@ -251,7 +262,7 @@ requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
 	done
 
 clean: ## Remove everything that was made
-	rm -rf $(VENV) target dist web/node_modules python/inprofile/view/page .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target dist web/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find python -name __pycache__ -prune -exec rm -rf {} + ; find python -name '*.so' -delete
 
 $(VENV)/.packages: requirements-dev.txt
@@ -276,13 +287,12 @@ $(VENV)/.docs: $(VENV)/.packages requirements-docs.txt
 	@$(PIP) install --no-compile --require-hashes -r requirements-docs.txt
 	@touch $@
 
-# The page of inprofile view, part of the Python package. npm's own messages are of use only where it fails.
+# The page of inprofile view is committed as built. npm's own messages are of use only where it fails.
 NODE_VERSION := $(shell sed -n 's/.*"node": ">=\([0-9.]*\)".*/\1/p' web/package.json)
 
-$(PAGE): web/node_modules/.packages web/index.html web/tsconfig.json web/vite.config.ts $(wildcard web/src/*)
+page: web/node_modules/.packages ## Build the page of inprofile view of web/ into the package, where it is committed (needs Node)
 	$(say) "Page of inprofile view"
 	@cd web && npm run --silent build
-	@touch $@
 
 web/node_modules/.packages: web/package.json web/package-lock.json web/.npmrc
 	$(call needs,node,Node is missing; the page of inprofile view is built with it: apt-get install nodejs npm)
@@ -297,3 +307,8 @@ $(VENV)/.built: $(VENV)/.packages pyproject.toml $(RUST)
 	$(say) "Simulator"
 	@PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --release --locked
 	@touch $@
+
+$(VENV)/bin/inprofiled: $(VENV)/.packages $(RUST)
+	$(say) "Router"
+	@cargo build --quiet --locked --release -p inprofile-daemon
+	@install "$${CARGO_TARGET_DIR:-target}/release/inprofiled" $@
