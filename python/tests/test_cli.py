@@ -79,6 +79,13 @@ def test_the_starter_runs_as_it_is_and_is_never_overwritten(tmp_path: Path) -> N
     assert (tmp_path / "mine.toml").read_text() == text
 
 
+def test_the_link_to_plan_comes_with_the_package(tmp_path: Path) -> None:
+    out, _ = inprofile_("new", "link", "--plan", cwd=tmp_path)
+    assert "inprofile plan link.toml" in out
+    assert "[plan]" in (tmp_path / "link.toml").read_text()
+    assert inprofile.load(tmp_path / "link.toml").check().warnings == []
+
+
 def test_new_says_as_json_what_it_wrote(tmp_path: Path) -> None:
     assert json.loads(inprofile_("new", "a", "--json", cwd=tmp_path)[0]) == {"file": "a.toml"}
 

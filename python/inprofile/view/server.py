@@ -65,11 +65,13 @@ class PortInUse(OSError):
 
 
 def page_files(place: Path = PAGE) -> dict[str, bytes]:
-    """The built page. Raises FileNotFoundError where it was not built."""
+    """The built page. Raises FileNotFoundError where it is missing."""
     found = {path.name: path.read_bytes() for path in sorted(place.glob("*")) if path.suffix in _TYPES}
     if "index.html" not in found:
         raise FileNotFoundError(
-            errno.ENOENT, "the page was not built: make build does it (with Node)", str(place)
+            errno.ENOENT,
+            "the page is missing: install the package again, or in a clone make page",
+            str(place),
         )
     return found
 
