@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use crate::aqm::Aqm;
 use crate::aqm::red::Red;
-use crate::aqm::red::law::{EARLY, EarlyTest, FORCED, Floyd93, Reading};
+use crate::aqm::red::law::{EARLY, EarlyTest, FORCED, Floyd93, Variant};
 use crate::estimate::rtt::RttEstimate;
 use crate::flow_table::FlowTable;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
@@ -123,8 +123,8 @@ impl Build for Params {
 }
 
 impl Params {
-    /// The discipline over a RED in a reading.
-    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> FddRed<R> {
+    /// The discipline over a variant of RED.
+    pub(crate) fn discipline<R: Variant>(&self, context: &Context) -> FddRed<R> {
         let flows = usize::try_from(self.flows).unwrap_or(usize::MAX);
         FddRed {
             red: self.as_red().discipline(context),
@@ -147,7 +147,7 @@ impl Params {
     }
 }
 
-impl<R: Reading> FddRed<R> {
+impl<R: Variant> FddRed<R> {
     /// Enters an arrival: its flow's estimate, its account, and who has been away for too long.
     fn enter<Q: Queue + ?Sized>(&mut self, now: Time, packet: &Packet, queue: &Q, extra: Duration) {
         let known = self.known.touch(now, packet.flow).state;
@@ -279,7 +279,7 @@ impl<R: Reading> FddRed<R> {
     }
 }
 
-impl<R: Reading> Mechanism for FddRed<R> {
+impl<R: Variant> Mechanism for FddRed<R> {
     fn keeps_time(&self) -> bool {
         true
     }
@@ -348,7 +348,7 @@ impl<R: Reading> Mechanism for FddRed<R> {
     }
 }
 
-impl<R: Reading> Aqm for FddRed<R> {
+impl<R: Variant> Aqm for FddRed<R> {
     fn serves(&self) -> bool {
         true
     }

@@ -50,9 +50,9 @@ impl Params {
         Law { a: self.a, b: self.b, w: self.w, q_ref, unit, scaled_by, p: 0.0, q_old: 0.0 }
     }
 
-    /// The discipline in a reading.
-    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> Pi<R> {
-        Pi { law: self.law(context), ecn: self.ecn, waiting: 0, begun: false, reading: PhantomData }
+    /// The discipline as a variant computes it.
+    pub(crate) fn discipline<R: Variant>(&self, context: &Context) -> Pi<R> {
+        Pi { law: self.law(context), ecn: self.ecn, waiting: 0, begun: false, variant: PhantomData }
     }
 }
 
@@ -120,8 +120,8 @@ impl Law {
     }
 }
 
-/// What a reading of the algorithm may do otherwise than [`Hollot01`].
-pub trait Reading: Clone + Debug + Send + 'static {
+/// The parts of the algorithm that a variant may do otherwise than [`Hollot01`].
+pub trait Variant: Clone + Debug + Send + 'static {
     /// Whether an arrival is picked with probability `p`.
     fn picks<W: Why + ?Sized>(p: f64, rng: &mut Rng, why: &mut W) -> bool;
 
@@ -133,7 +133,7 @@ pub trait Reading: Clone + Debug + Send + 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct Hollot01;
 
-impl Reading for Hollot01 {
+impl Variant for Hollot01 {
     fn picks<W: Why + ?Sized>(p: f64, rng: &mut Rng, why: &mut W) -> bool {
         rng.chance("u", p, why)
     }
@@ -143,7 +143,7 @@ impl Reading for Hollot01 {
     }
 }
 
-/// The discipline, generic over the reading of the law.
+/// The discipline, generic over the variant of the law.
 #[derive(Clone, Debug)]
 pub struct Pi<R = Hollot01> {
     pub(crate) law: Law,
@@ -152,10 +152,10 @@ pub struct Pi<R = Hollot01> {
     waiting: u64,
     /// Whether an interval has begun.
     begun: bool,
-    reading: PhantomData<R>,
+    variant: PhantomData<R>,
 }
 
-impl<R: Reading> Mechanism for Pi<R> {
+impl<R: Variant> Mechanism for Pi<R> {
     fn keeps_time(&self) -> bool {
         true
     }
@@ -173,7 +173,7 @@ impl<R: Reading> Mechanism for Pi<R> {
     }
 }
 
-impl<R: Reading> Aqm for Pi<R> {
+impl<R: Variant> Aqm for Pi<R> {
     fn serves(&self) -> bool {
         true
     }

@@ -5,8 +5,8 @@
 //! [RED and RIO](red), the order of steps in [dsRED](dsred), rounding of limits, [policers](policer), its
 //! [random numbers](rng), the timers and draws of [PI](pi) and [REM](rem), its fair queues ([SFQ](sfq), [DRR](drr), [FQ](fq)), and its clock.
 //!
-//! The rest of this crate does not refer to it. A mechanism that ns-2 computes differently is generic over its reading
-//! ([RED's](crate::aqm::red::law::Reading), [PI's](crate::aqm::pi::Reading), [the TSW markers'](crate::marker::tsw2cm::Chance)) or, where
+//! The rest of this crate does not refer to it. A mechanism that ns-2 computes differently is generic over its variant
+//! ([RED's](crate::aqm::red::law::Variant), [PI's](crate::aqm::pi::Variant), [the TSW markers'](crate::marker::tsw2cm::Chance)) or, where
 //! it decides elsewhere, as [REM](rem) does, is here whole; and one block of the [registry](crate::registry) names what is in this
 //! folder. Without both there is no `variant = "ns2"`.
 //! Non-goal: ns-2's TCP and order of events, which belong to the simulator.

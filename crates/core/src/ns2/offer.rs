@@ -1,4 +1,4 @@
-//! The options by which a file selects ns-2's readings: their names, their checks, and what they build.
+//! The options by which a file selects ns-2's variants: their names, their checks, and what they build.
 //!
 //! A mechanism that ns-2 computes differently keeps its own parameters and gets one more, `variant` (for drop-tail it is
 //! `limit_rule`, and RIO's `avg_update` has one more choice); with `ns2` there, ns-2's version is built.
@@ -17,7 +17,7 @@ use crate::params::{
 use crate::registry::mechanisms::{AnyAqm, AnyMarker, Entry};
 use crate::units::Backlog;
 
-/// The word for ns-2's reading.
+/// The word for ns-2's variant.
 pub const NS2: &str = "ns2";
 /// The word for Floyd and Jacobson's.
 pub const FLOYD93: &str = "floyd93";
@@ -28,7 +28,7 @@ pub const ATHURALIYA01: &str = "athuraliya01";
 /// The word for RFC 2859's.
 pub const RFC2859: &str = "rfc2859";
 
-/// Whether a parameter says that ns-2's reading is meant.
+/// Whether a parameter says that ns-2's variant is meant.
 #[must_use]
 pub fn is_set(values: &Values, name: &str) -> bool {
     values.get(name) == Some(&Value::Choice(NS2))

@@ -7,17 +7,17 @@
 //!
 //! Source: ns-2.35, queue/pi.cc, by its behaviour. Non-goal: its counts since the last drop, which nothing reads.
 
-use crate::aqm::pi::Reading;
+use crate::aqm::pi::Variant;
 use crate::aqm::unit::Unit;
 use crate::rng::Rng;
 use crate::units::Backlog;
 use crate::verdict::Why;
 
-/// ns-2's reading of PI.
+/// ns-2's variant of PI.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuePi;
 
-impl Reading for QueuePi {
+impl Variant for QueuePi {
     fn picks<W: Why + ?Sized>(p: f64, rng: &mut Rng, why: &mut W) -> bool {
         let u = rng.uniform();
         why.note("u", u);

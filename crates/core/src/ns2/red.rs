@@ -11,8 +11,10 @@
 //! Source: ns-2.35, `queue/red.cc` and `queue/rio.cc`, by their behaviour. Non-goal: marking as in RFC 3168.
 
 use crate::aqm::red::DropAt;
-use crate::aqm::red::curve::{Config, Curve, Rule, Weight};
-use crate::aqm::red::law::{Arrival, Count, EARLY, EarlyTest, FORCED, Found, Reading, Vars, spaced};
+use crate::aqm::red::common::{Config, Weight};
+use crate::aqm::red::law::{
+    Arrival, Count, Curve, DropTest, EARLY, EarlyTest, FORCED, Rule, Variant, Vars, spaced,
+};
 use crate::aqm::red::rio::IN;
 use crate::ns2::moment::Moment;
 use crate::ns2::rng::integer;
@@ -88,20 +90,20 @@ pub fn p_b(c: &Curve, avg: f64, gentle: bool) -> f64 {
     p.min(1.0)
 }
 
-/// ns-2's reading of RED (`queue/red.cc`), or with `RIO` of RIO (`queue/rio.cc`), whose averages `avg_update` moves; see
+/// ns-2's variant of RED (`queue/red.cc`), or with `RIO` of RIO (`queue/rio.cc`), whose averages `avg_update` moves; see
 /// [`rio`](super::rio) for the fault in them.
 #[derive(Clone, Debug, Default)]
-pub struct Ns2Reading<const RIO: bool> {
+pub struct Ns2Variant<const RIO: bool> {
     /// ns-2's clock at the arrival under way.
     pub told: Told,
 }
 
 /// ns-2's RED.
-pub type Ns2Red = Ns2Reading<false>;
+pub type Ns2Red = Ns2Variant<false>;
 /// ns-2's RIO.
-pub type Ns2Rio = Ns2Reading<true>;
+pub type Ns2Rio = Ns2Variant<true>;
 
-impl<const RIO: bool> Reading for Ns2Reading<RIO> {
+impl<const RIO: bool> Variant for Ns2Variant<RIO> {
     const FORCED_RESTARTS: bool = !RIO;
 
     /// ns-2 keeps 1 / max_p.
@@ -126,17 +128,17 @@ impl<const RIO: bool> Reading for Ns2Reading<RIO> {
         count: &mut Count,
         curve: &Curve,
         rule: &Rule,
-        found: Found,
+        tested: DropTest,
         rng: &mut Rng,
         why: &mut W,
     ) -> EarlyTest {
-        if found.avg < curve.min_th || found.queued <= 1.0 {
+        if tested.avg < curve.min_th || tested.queued <= 1.0 {
             count.0 = BELOW;
             return EarlyTest::Pass;
         }
-        let above = found.avg >= curve.end(rule.gentle);
+        let above = tested.avg >= curve.end(rule.gentle);
         // With `byte_scaled` the count is of bytes, not packets.
-        let step = rule.mean.map_or(1, |_| i32::try_from(found.size).unwrap_or(i32::MAX));
+        let step = rule.mean.map_or(1, |_| i32::try_from(tested.size).unwrap_or(i32::MAX));
         if count.0 != BELOW {
             count.0 = count.0.saturating_add(step);
         }
@@ -148,12 +150,12 @@ impl<const RIO: bool> Reading for Ns2Reading<RIO> {
             count.0 = step;
             return EarlyTest::Pass;
         }
-        let p_b = p_b(curve, found.avg, rule.gentle);
+        let p_b = p_b(curve, tested.avg, rule.gentle);
         let p_a = match rule.mean {
             None => spaced(p_b, f64::from(count.0), rule.wait),
             Some(mean) => {
                 let p = spaced(p_b, f64::from(count.0 as u32 / mean), rule.wait);
-                if p < 1.0 { (p * f64::from(found.size) / f64::from(mean)).min(1.0) } else { p }
+                if p < 1.0 { (p * f64::from(tested.size) / f64::from(mean)).min(1.0) } else { p }
             }
         };
         count.note(p_b, p_a, why);
@@ -166,7 +168,7 @@ impl<const RIO: bool> Reading for Ns2Reading<RIO> {
         if above {
             return EarlyTest::Forced;
         }
-        EarlyTest::Early { markable: if RIO { found.avg < curve.max_th } else { p_b <= MARK_P } }
+        EarlyTest::Early { markable: if RIO { tested.avg < curve.max_th } else { p_b <= MARK_P } }
     }
 
     fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {

@@ -8,16 +8,16 @@
 use std::marker::PhantomData;
 
 use crate::aqm::red::DropAt;
-use crate::aqm::red::curve::{Config, Curve, Rule};
-use crate::aqm::red::law::{Arrival, Count, EarlyTest, Floyd93, Found, Reading, Vars};
+use crate::aqm::red::common::Config;
+use crate::aqm::red::law::{Arrival, Count, Curve, DropTest, EarlyTest, Floyd93, Rule, Variant, Vars};
 use crate::aqm::red::rio::{IN, OUT};
 use crate::ns2::red::{Ns2Rio, Told, aged, sampled};
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 
-/// How a reading updates both averages when only IN arrivals do.
-pub trait UpdateAtIn: Reading {
+/// How a variant updates both averages when only IN arrivals do.
+pub trait UpdateAtIn: Variant {
     /// An IN packet arrives; `unseen` is the start of an idle period that an OUT packet ended.
     fn update<const N: usize>(
         vars: &mut Vars<N>,
@@ -63,17 +63,17 @@ impl UpdateAtIn for Floyd93 {
     }
 }
 
-/// A reading with the fault.
+/// A variant with the fault.
 #[derive(Clone, Debug, Default)]
 pub struct AtInOnly<R> {
     /// ns-2's clock at the arrival under way.
     pub told: Told,
     /// Start, in seconds, of an idle period that an OUT packet ended and no IN packet has seen yet.
     unseen: Option<f64>,
-    reading: PhantomData<R>,
+    variant: PhantomData<R>,
 }
 
-impl<R: UpdateAtIn> Reading for AtInOnly<R> {
+impl<R: UpdateAtIn> Variant for AtInOnly<R> {
     const FORCED_RESTARTS: bool = R::FORCED_RESTARTS;
 
     fn curve(c: Curve) -> Curve {
@@ -94,11 +94,11 @@ impl<R: UpdateAtIn> Reading for AtInOnly<R> {
         count: &mut Count,
         curve: &Curve,
         rule: &Rule,
-        found: Found,
+        tested: DropTest,
         rng: &mut Rng,
         why: &mut W,
     ) -> EarlyTest {
-        R::test(count, curve, rule, found, rng, why)
+        R::test(count, curve, rule, tested, rng, why)
     }
 
     fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {

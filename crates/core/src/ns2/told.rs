@@ -9,14 +9,14 @@ impl AnyAqm {
     /// Of the call that follows, on ns-2's clock only.
     pub fn tell_moment(&mut self, moment: Moment) {
         match self {
-            AnyAqm::Ns2Red(m) => m.law.reading.told.tell(moment),
-            AnyAqm::Ns2Rio(m) => m.law.reading.told.tell(moment),
-            AnyAqm::RioAtIn(m) => m.law.reading.told.tell(moment),
-            AnyAqm::Ns2RioAtIn(m) => m.law.reading.told.tell(moment),
-            AnyAqm::Ns2RioPlusOut(m) => m.rio.law.reading.told.tell(moment),
-            AnyAqm::RioPlusOutAtIn(m) => m.rio.law.reading.told.tell(moment),
-            AnyAqm::Ns2RioPlusOutAtIn(m) => m.rio.law.reading.told.tell(moment),
-            AnyAqm::Ns2FddRed(m) => m.red.law.reading.told.tell(moment),
+            AnyAqm::Ns2Red(m) => m.law.variant.told.tell(moment),
+            AnyAqm::Ns2Rio(m) => m.law.variant.told.tell(moment),
+            AnyAqm::RioAtIn(m) => m.law.variant.told.tell(moment),
+            AnyAqm::Ns2RioAtIn(m) => m.law.variant.told.tell(moment),
+            AnyAqm::Ns2RioPlusOut(m) => m.rio.law.variant.told.tell(moment),
+            AnyAqm::RioPlusOutAtIn(m) => m.rio.law.variant.told.tell(moment),
+            AnyAqm::Ns2RioPlusOutAtIn(m) => m.rio.law.variant.told.tell(moment),
+            AnyAqm::Ns2FddRed(m) => m.red.law.variant.told.tell(moment),
             AnyAqm::DsRed(m) => m.tell_secs(moment.secs),
             AnyAqm::Ns2Fq(m) => m.tell(moment),
             _ => {}

@@ -49,7 +49,7 @@ macro_rules! mechanisms {
         ($d:tt) $(#[$meta:meta])* $any:ident: $kind:path, $custom:path, $list:ident, $each:ident {
             $( $name:literal = $variant:ident($t:ty, $params:ty), $source:literal, $summary:literal; )*
         }
-        readings { $( $reading:ident($r:ty), )* }
+        variants { $( $other:ident($r:ty), )* }
     ) => {
         pub(super) const $list: &[Entry<$any>] = &[ $( Entry {
             name: $name,
@@ -63,7 +63,7 @@ macro_rules! mechanisms {
         $(#[$meta])*
         pub enum $any {
             $( #[doc = concat!("`", $name, "`: ", $summary)] $variant($t), )*
-            $( #[doc = concat!("Another's reading: `", stringify!($reading), "`.")] $reading($r), )*
+            $( #[doc = concat!("Another implementation's variant: `", stringify!($other), "`.")] $other($r), )*
             /// A user's own.
             Custom(Box<dyn $custom>),
         }
@@ -73,7 +73,7 @@ macro_rules! mechanisms {
             ($d self:expr, $d m:ident => $d ours:expr, $d custom:expr) => {
                 match $d self {
                     $( $any::$variant($d m) => $d ours, )*
-                    $( $any::$reading($d m) => $d ours, )*
+                    $( $any::$other($d m) => $d ours, )*
                     $any::Custom($d m) => $d custom,
                 }
             };
@@ -83,7 +83,7 @@ macro_rules! mechanisms {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(match self {
                     $( $any::$variant(_) => stringify!($variant), )*
-                    $( $any::$reading(_) => stringify!($reading), )*
+                    $( $any::$other(_) => stringify!($other), )*
                     $any::Custom(_) => "Custom",
                 })
             }
@@ -157,7 +157,7 @@ mechanisms! { ($)
         "RFC 2597 §2",
         "Gives every packet the same colour: traffic that nobody meters.";
     }
-    readings {
+    variants {
         Ns2Tsw2cm(marker::tsw2cm::Tsw2cm<ns2::policer::Policer>),
         Ns2Tsw3cm(Box<marker::tsw3cm::Tsw3cm<ns2::policer::Policer>>),
     }
@@ -242,7 +242,7 @@ mechanisms! { ($)
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";
     }
-    readings {
+    variants {
         Ns2Red(Box<red::Red<ns2::red::Ns2Red>>),
         Ns2Rio(Box<rio::Rio<ns2::red::Ns2Rio>>),
         RioAtIn(Box<rio::Rio<AtInOnly<Floyd93>>>),

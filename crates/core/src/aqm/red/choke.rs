@@ -8,9 +8,8 @@
 //! Non-goal: fairness among responsive flows.
 
 use crate::aqm::Aqm;
-use crate::aqm::red::common::{Common, Paths, check_thresholds};
-use crate::aqm::red::curve::{Config, Curve};
-use crate::aqm::red::law::Law;
+use crate::aqm::red::common::{Common, Config, Paths, check_thresholds};
+use crate::aqm::red::law::{Curve, Law};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};

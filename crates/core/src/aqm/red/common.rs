@@ -1,10 +1,11 @@
-//! The parameters that all REDs share, declared once, and the checks of a colour's thresholds.
+//! The parameters that all REDs share, declared once, the checks of a colour's thresholds, and the configuration made of them, which no
+//! arrival changes.
 //!
 //! Papers use thresholds above the queue's limit and fractional ones: these are warned of, never refused.
 
-use crate::aqm::red::curve::{Curve, Rule, Weight, size_of};
+use crate::aqm::red::law::{Curve, Rule};
 use crate::params::{Context, Fault, Warning};
-use crate::units::{Backlog, Bytes};
+use crate::units::{Backlog, Bytes, Rate};
 
 crate::params! {
     /// What all REDs have in common.
@@ -44,7 +45,7 @@ impl Common {
             wait: self.wait,
             ecn: self.ecn,
             in_bytes: matches!(unit, Backlog::Bytes(_)),
-            mean: byte_scaled.then(|| size_of(self.packet(context))),
+            mean: byte_scaled.then(|| packet_size(self.packet(context))),
         }
     }
 }
@@ -116,6 +117,79 @@ pub fn check_thresholds(
         }
     }
     Ok(())
+}
+
+/// How fast the averages of one queue move.
+#[derive(Clone, Copy, Debug)]
+pub struct Weight {
+    /// Weight of the newest sample.
+    pub w_q: f64,
+    /// Typical packets a second that the link can send; 0: unknown, and idle time does not age.
+    pub ptc: f64,
+    /// Binary logarithm of what a picosecond of idle time leaves of an average: log2(1 − w_q) · ptc / 10¹².
+    pub(super) fade: f64,
+}
+
+impl Weight {
+    /// `packet` is the typical size on a link of this rate; without a rate idle time does not age.
+    #[must_use]
+    pub fn new(w_q: f64, link: Option<Rate>, packet: Bytes) -> Weight {
+        let ptc = link.map_or(0.0, |rate| rate.0 as f64 / (8.0 * packet.0 as f64));
+        let fade = libm::log1p(-w_q) * std::f64::consts::LOG2_E * ptc / 1e12;
+        Weight { w_q, ptc, fade }
+    }
+}
+
+/// What no arrival changes. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
+/// read from the nearest cache.
+#[derive(Clone, Debug)]
+pub struct Config<const N: usize> {
+    /// Of the averages.
+    pub weight: Weight,
+    /// By colour, best first.
+    pub curves: [Curve; N],
+    /// `[colour][average]`: w_q where an arrival of this colour is a sample of this average, else 0.
+    pub weights: [[f64; N]; N],
+    /// How the curves are read.
+    pub rule: Rule,
+    /// What is done at a full queue.
+    pub full: Full,
+}
+
+crate::choice! {
+    /// Which packet goes when an arrival finds the queue full. What chance picks is always the arrival.
+    pub enum DropAt {
+        /// The arrival.
+        Tail = "tail",
+        /// The next to leave.
+        Front = "front",
+        /// Any, with equal chances, the arrival included.
+        Random = "random",
+    }
+}
+
+/// What is done at a full queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Full {
+    /// Which packet goes.
+    pub drop: DropAt,
+    /// Typical size on the wire in bytes, for a limit that is read in such packets.
+    pub mean_packet: u32,
+}
+
+impl<const N: usize> Config<N> {
+    /// `takes[colour][average]`: whether an arrival of this colour is a sample of this average.
+    #[must_use]
+    pub fn new(weight: Weight, curves: [Curve; N], takes: [[bool; N]; N], rule: Rule) -> Config<N> {
+        let weights = takes.map(|of| of.map(|takes| if takes { weight.w_q } else { 0.0 }));
+        Config { weight, curves, weights, rule, full: Full { drop: DropAt::Tail, mean_packet: 0 } }
+    }
+}
+
+/// A packet size as [`Rule::mean`] takes it: at least 1, so that it divides.
+#[must_use]
+pub fn packet_size(packet: Bytes) -> u32 {
+    u32::try_from(packet.0).unwrap_or(u32::MAX).max(1)
 }
 
 #[cfg(test)]

@@ -10,9 +10,8 @@
 //! Non-goal: computing the sum (the `twam` marker does, at the edge).
 
 use crate::aqm::Aqm;
-use crate::aqm::red::common::Common;
-use crate::aqm::red::curve::{Config, Curve};
-use crate::aqm::red::law::Law;
+use crate::aqm::red::common::{Common, Config};
+use crate::aqm::red::law::{Curve, Law};
 use crate::aqm::red::rio::{self, IN, OUT};
 use crate::aqm::red::tally::Tally;
 use crate::mechanism::{Gauge, Mechanism};

@@ -14,7 +14,6 @@
 pub mod ared;
 pub mod choke;
 pub mod common;
-pub mod curve;
 pub mod dwred;
 pub mod law;
 #[cfg(test)]
@@ -33,11 +32,11 @@ use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
-use common::{Common, Paths, check_thresholds};
-pub use curve::DropAt;
-use curve::{Config, Curve, Full};
+pub use common::DropAt;
+use common::{Common, Config, Full, Paths, check_thresholds, packet_size};
+
+use law::{Curve, EarlyTest, Floyd93, Law, Variant};
 pub use law::{EARLY, FORCED};
-use law::{EarlyTest, Floyd93, Law, Reading};
 
 crate::params! {
     /// What an operator sets.
@@ -56,7 +55,7 @@ crate::params! {
     }
 }
 
-/// The discipline, generic over the reading of the law.
+/// The discipline, generic over the variant of the law.
 #[derive(Clone, Debug)]
 pub struct Red<R = Floyd93> {
     pub(crate) law: Law<1, R>,
@@ -78,17 +77,17 @@ impl Build for Params {
 }
 
 impl Params {
-    /// The discipline in a reading.
-    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> Red<R> {
+    /// The discipline as a variant computes it.
+    pub(crate) fn discipline<R: Variant>(&self, context: &Context) -> Red<R> {
         let curve = Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p);
         let rule = self.common.rule(self.min_th, self.byte_scaled, context);
         let mut config = Config::new(self.common.weight(context), [curve], [[true]], rule);
-        config.full = Full { drop: self.drop, mean_packet: curve::size_of(self.common.packet(context)) };
+        config.full = Full { drop: self.drop, mean_packet: packet_size(self.common.packet(context)) };
         Red { law: Law::new(config) }
     }
 }
 
-impl<R: Reading> Red<R> {
+impl<R: Variant> Red<R> {
     /// Brings the average up to date with an arrival and tests it.
     #[inline(always)]
     pub(crate) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -152,7 +151,7 @@ impl<R: Reading> Red<R> {
     }
 }
 
-impl<R: Reading> Mechanism for Red<R> {
+impl<R: Variant> Mechanism for Red<R> {
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("avg", self.avg());
         show("p_b", self.law.p_b(0));
@@ -163,7 +162,7 @@ impl<R: Reading> Mechanism for Red<R> {
     }
 }
 
-impl<R: Reading> Aqm for Red<R> {
+impl<R: Variant> Aqm for Red<R> {
     fn serves(&self) -> bool {
         self.law.config.full.drop != DropAt::Tail
     }

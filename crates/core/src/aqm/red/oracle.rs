@@ -2,7 +2,7 @@
 //!
 //! Written from Floyd and Jacobson 1993, Fig. 2 and §4, and sharing nothing with the fast code but types.
 
-use crate::aqm::red::curve::Curve;
+use crate::aqm::red::law::Curve;
 
 /// What one arrival contributed to an average.
 #[derive(Clone, Copy, Debug)]

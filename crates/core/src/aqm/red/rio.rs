@@ -8,9 +8,8 @@
 //! Non-goal: more than two drop precedences ([WRED](super::wred), RIO-C with three).
 
 use crate::aqm::Aqm;
-use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
-use crate::aqm::red::curve::Config;
-use crate::aqm::red::law::{Arrival, EarlyTest, Floyd93, Law, Reading};
+use crate::aqm::red::common::{Common, Config, Paths, Thresholds, check_thresholds};
+use crate::aqm::red::law::{Arrival, Floyd93, Law, Variant};
 use crate::aqm::red::out_seen::OutSeen;
 use crate::aqm::red::tally::Tally;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
@@ -69,7 +68,7 @@ crate::params! {
     }
 }
 
-/// The discipline, generic over the reading of the law.
+/// The discipline, generic over the variant of the law.
 #[derive(Clone, Debug)]
 pub struct Rio<R = Floyd93> {
     pub(crate) law: Law<2, R>,
@@ -125,8 +124,8 @@ impl Params {
         Ok(warnings)
     }
 
-    /// The discipline in a reading.
-    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> Rio<R> {
+    /// The discipline as a variant computes it.
+    pub(crate) fn discipline<R: Variant>(&self, context: &Context) -> Rio<R> {
         let curves = [self.r#in.curve(), self.out.curve()];
         let rule = self.common.rule(self.out.min_th, self.byte_scaled, context);
         let config = Config::new(self.common.weight(context), curves, self.avg_update.takes(), rule);
@@ -151,47 +150,38 @@ pub(crate) fn arrival<Q: Queue + ?Sized>(
     Arrival { now, colour, size: packet.size, lengths, idle: queue.idle_since() }
 }
 
-impl<R: Reading> Rio<R> {
-    /// Brings the averages up to date with an arrival and tests it against its colour's curve.
+impl<R: Variant> Rio<R> {
+    /// Brings the averages up to date with an arrival.
     #[inline(always)]
-    pub(crate) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
+    pub(crate) fn sample<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,
         packet: &Packet,
         queue: &Q,
-        rng: &mut Rng,
         why: &mut W,
-    ) -> EarlyTest {
+    ) -> Arrival<2> {
         let arrival = arrival(now, packet, queue, self.law.config.rule.in_bytes);
         self.law.sample(&arrival);
         why.note("queued", arrival.lengths[OUT]);
         why.note("queued_in", arrival.lengths[IN]);
         why.note("avg", self.law.vars.avg[OUT]);
         why.note("avg_in", self.law.vars.avg[IN]);
-        self.law.test(&arrival, rng, why)
+        arrival
     }
 
-    /// Turns what the tests said into a verdict, and counts it.
+    /// Notes what an IN packet that joins sees of OUT packets, if that is watched.
     #[inline(always)]
-    pub(crate) fn conclude<Q: Queue + ?Sized>(
-        &mut self,
-        packet: &Packet,
-        queue: &Q,
-        test: EarlyTest,
-    ) -> Admission {
-        let colour = if packet.colour.is_in() { IN } else { OUT };
-        let verdict = self.law.conclude(packet, colour, test, queue.fits(packet.size));
+    pub(crate) fn watch(&mut self, packet: &Packet, verdict: Admission) {
         if let Some(seen) = &mut self.seen
-            && colour == IN
+            && packet.colour.is_in()
             && !matches!(verdict, Admission::Drop(_))
         {
             seen.note(packet.flow, self.law.vars.avg[OUT] - self.law.vars.avg[IN]);
         }
-        verdict
     }
 }
 
-impl<R: Reading> Mechanism for Rio<R> {
+impl<R: Variant> Mechanism for Rio<R> {
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("avg", self.law.vars.avg[OUT]);
         show("avg_in", self.law.vars.avg[IN]);
@@ -215,7 +205,7 @@ impl<R: Reading> Mechanism for Rio<R> {
     }
 }
 
-impl<R: Reading> Aqm for Rio<R> {
+impl<R: Variant> Aqm for Rio<R> {
     fn marks(&self) -> bool {
         self.law.config.rule.ecn
     }
@@ -229,8 +219,11 @@ impl<R: Reading> Aqm for Rio<R> {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let test = self.test(now, packet, queue, rng, why);
-        self.conclude(packet, queue, test)
+        let arrival = self.sample(now, packet, queue, why);
+        let test = self.law.test(&arrival, rng, why);
+        let verdict = self.law.conclude(packet, arrival.colour, test, queue.fits(packet.size));
+        self.watch(packet, verdict);
+        verdict
     }
 }
 

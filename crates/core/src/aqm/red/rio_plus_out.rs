@@ -12,8 +12,7 @@
 
 use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
-use crate::aqm::red::curve::Curve;
-use crate::aqm::red::law::{Count, EARLY, EarlyTest, FORCED, Floyd93, Found, Reading};
+use crate::aqm::red::law::{Count, Curve, DropTest, EARLY, EarlyTest, FORCED, Floyd93, Variant};
 use crate::aqm::red::rio::{self, AvgUpdate, Names, OUT, Rio};
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
@@ -111,8 +110,8 @@ impl Params {
         }
     }
 
-    /// The discipline in a reading.
-    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> RioPlusOut<R> {
+    /// The discipline as a variant computes it.
+    pub(crate) fn discipline<R: Variant>(&self, context: &Context) -> RioPlusOut<R> {
         RioPlusOut {
             rio: self.as_rio().discipline(context),
             curve: self.out.curve(),
@@ -180,7 +179,7 @@ impl<W: Why + ?Sized> Why for OfOut<'_, W> {
     }
 }
 
-impl<R: Reading> RioPlusOut<R> {
+impl<R: Variant> RioPlusOut<R> {
     /// An OUT packet failed either test, and the counts are one.
     fn restart_both(&mut self, cause: Cause) {
         if cause == EARLY || R::FORCED_RESTARTS {
@@ -208,8 +207,8 @@ impl<R: Reading> RioPlusOut<R> {
         } else {
             f64::from(queue.packets() - queue.packets_of(Colour::IN))
         };
-        let found = Found { avg, size: packet.size, queued };
-        let test = R::test(&mut self.count, &curve, &rule, found, rng, &mut OfOut(why));
+        let tested = DropTest { avg, size: packet.size, queued };
+        let test = R::test(&mut self.count, &curve, &rule, tested, rng, &mut OfOut(why));
         match test {
             EarlyTest::Pass => {}
             EarlyTest::Early { .. } => self.stats.picked += 1,
@@ -219,7 +218,7 @@ impl<R: Reading> RioPlusOut<R> {
     }
 }
 
-impl<R: Reading> Mechanism for RioPlusOut<R> {
+impl<R: Variant> Mechanism for RioPlusOut<R> {
     fn signal(&mut self, now: Time, signal: &Signal) {
         self.rio.signal(now, signal);
     }
@@ -244,7 +243,7 @@ impl<R: Reading> Mechanism for RioPlusOut<R> {
     }
 }
 
-impl<R: Reading> Aqm for RioPlusOut<R> {
+impl<R: Variant> Aqm for RioPlusOut<R> {
     fn marks(&self) -> bool {
         self.rio.marks()
     }
@@ -258,12 +257,14 @@ impl<R: Reading> Aqm for RioPlusOut<R> {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let mut test = self.rio.test(now, packet, queue, rng, why);
+        let arrival = self.rio.sample(now, packet, queue, why);
+        let mut test = self.rio.law.test(&arrival, rng, why);
         let third = test == EarlyTest::Pass && !packet.colour.is_in();
         if third {
             test = self.test_out(packet, queue, rng, why);
         }
-        let verdict = self.rio.conclude(packet, queue, test);
+        let verdict = self.rio.law.conclude(packet, arrival.colour, test, queue.fits(packet.size));
+        self.rio.watch(packet, verdict);
         let failed = match test {
             EarlyTest::Pass => None,
             EarlyTest::Early { .. } => Some(EARLY),

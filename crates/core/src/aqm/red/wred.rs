@@ -11,9 +11,8 @@
 //! `SAI_WRED_ATTR_ECN_GREEN_MIN_THRESHOLD` and its like). Non-goal: the peculiarities of published simulators.
 
 use crate::aqm::Aqm;
-use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
-use crate::aqm::red::curve::{Config, Rule};
-use crate::aqm::red::law::{Arrival, Count, EarlyTest, Law};
+use crate::aqm::red::common::{Common, Config, Paths, Thresholds, check_thresholds};
+use crate::aqm::red::law::{Arrival, Count, EarlyTest, Law, Rule};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};

@@ -15,7 +15,7 @@ fn early<W: Why>(
     count: &mut Count,
     curve: &Curve,
     rule: &Rule,
-    f: Found,
+    f: DropTest,
     rio: bool,
     rng: &mut Rng,
     why: &mut W,
@@ -24,8 +24,8 @@ fn early<W: Why>(
     of(count, curve, rule, f, rng, why)
 }
 
-fn found(avg: f64) -> Found {
-    Found { avg, size: 1000, queued: 9.0 }
+fn found(avg: f64) -> DropTest {
+    DropTest { avg, size: 1000, queued: 9.0 }
 }
 
 fn ns2(p: &Params) -> AnyAqm {
@@ -91,7 +91,7 @@ fn it_draws_as_ns2_does() {
     let mut count = Count::default();
     let draws = |count: &mut Count, rio, avg, queued| {
         let (mut rng, mut idle) = (stream(1), stream(1));
-        let found = Found { avg, size: 1000, queued };
+        let found = DropTest { avg, size: 1000, queued };
         early(count, &curve, &RULE, found, rio, &mut rng, &mut Silent);
         rng.uniform() != idle.uniform()
     };
@@ -124,7 +124,7 @@ fn it_marks_only_low_down() {
 fn it_counts_bytes_where_sizes_matter() {
     let curve = Curve::new(0.0, 10.0, 0.4);
     let mut notes = Notes::default();
-    let found = Found { avg: 5.0, size: 500, queued: 9.0 };
+    let found = DropTest { avg: 5.0, size: 500, queued: 9.0 };
     let mut rng = Rng::for_component(1, "bytes");
     let rule = Rule { mean: Some(1000), ..RULE };
     early(&mut Count(700), &curve, &rule, found, false, &mut rng, &mut notes);

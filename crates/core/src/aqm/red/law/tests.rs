@@ -1,5 +1,5 @@
 use super::*;
-use crate::aqm::red::curve::Weight;
+use crate::aqm::red::common::Weight;
 use crate::rng::Rng;
 use crate::units::{Bytes, Rate};
 use crate::verdict::Silent;
@@ -12,8 +12,8 @@ fn curves() -> impl Strategy<Value = Curve> {
         .prop_map(|(min_th, width, max_p)| Curve::new(min_th, min_th + width, max_p))
 }
 
-fn found(avg: f64) -> Found {
-    Found { avg, size: 1000, queued: 9.0 }
+fn tested(avg: f64) -> DropTest {
+    DropTest { avg, size: 1000, queued: 9.0 }
 }
 
 /// A law for one colour at 1,000 packets a second, its average at `avg`.
@@ -31,6 +31,13 @@ fn at(ms: f64) -> Time {
 /// An arrival that finds this length, or the link idle since then.
 fn finds(ms: f64, q: f64, idle: Option<f64>) -> Arrival<1> {
     Arrival { now: at(ms), colour: 0, size: 1000, lengths: [q], idle: idle.map(at) }
+}
+
+#[test]
+fn on_the_thresholds() {
+    let c = Curve::new(5.0, 15.0, 0.1);
+    assert_eq!((c.p_b(5.0, false), c.p_b(10.0, false), c.p_b(15.0, false)), (0.0, 0.05, 1.0));
+    assert_eq!((c.p_b(15.0, true), c.p_b(22.5, true), c.p_b(30.0, true)), (0.1, 0.55, 1.0));
 }
 
 #[test]
@@ -92,7 +99,7 @@ fn gaps_are_uniform() {
         for _ in 0..200_000 {
             gap += 1;
             let rule = Rule { wait, ..RULE };
-            if Floyd93::test(&mut count, &curve, &rule, found(5.0), &mut rng, &mut Silent) != EarlyTest::Pass
+            if Floyd93::test(&mut count, &curve, &rule, tested(5.0), &mut rng, &mut Silent) != EarlyTest::Pass
             {
                 gaps[gap] += 1;
                 gap = 0;
@@ -110,12 +117,12 @@ fn gaps_are_uniform() {
 }
 
 /// Counts after one arrival each at these averages, thresholds 5 and 15.
-pub(crate) fn counts<R: Reading>(averages: &[f64]) -> Vec<i32> {
+pub(crate) fn counts<R: Variant>(averages: &[f64]) -> Vec<i32> {
     let curve = Curve::new(5.0, 15.0, 0.001);
     let mut rng = Rng::for_component(1, "counts");
     let mut count = Count::default();
     let each = averages.iter().map(|&avg| {
-        R::test(&mut count, &curve, &RULE, found(avg), &mut rng, &mut Silent);
+        R::test(&mut count, &curve, &RULE, tested(avg), &mut rng, &mut Silent);
         count.get()
     });
     each.collect()
@@ -135,7 +142,7 @@ fn what_chance_picks_may_be_marked_below_max_th() {
     let test = |avg| {
         let mut rng = Rng::for_component(1, "marks");
         let rule = Rule { gentle: true, ..RULE };
-        Floyd93::test(&mut Count(1000), &curve, &rule, found(avg), &mut rng, &mut Silent)
+        Floyd93::test(&mut Count(1000), &curve, &rule, tested(avg), &mut rng, &mut Silent)
     };
     assert_eq!(test(14.9), EarlyTest::Early { markable: true });
     assert_eq!(test(15.0), EarlyTest::Early { markable: false });
@@ -144,6 +151,15 @@ fn what_chance_picks_may_be_marked_below_max_th() {
 }
 
 proptest! {
+    /// A longer queue is never safer, and a probability is one.
+    #[test]
+    fn curve_is_monotone(c in curves(), a in 0f64..500.0, b in 0f64..500.0, gentle: bool) {
+        let (lo, hi) = if a < b { (a, b) } else { (b, a) };
+        let (p, q) = (c.p_b(lo, gentle), c.p_b(hi, gentle));
+        prop_assert!((0.0..=1.0).contains(&p) && p <= q && q <= 1.0);
+        prop_assert_eq!(c.p_b(c.end(gentle) + a, gentle), 1.0);
+    }
+
     /// Arrivals that are dropped leave the link idle: whoever looks, each moment ages an average once.
     #[test]
     fn idle_time_counts_once(w_q in 0.001f64..0.5, looks in prop::collection::vec(0f64..50.0, 1..10)) {
@@ -174,9 +190,9 @@ proptest! {
                 4 => c.min_th * (1.0 + 1e-15 * x),
                 _ => c.min_th + (c.max_th - c.min_th) * x,
             };
-            let found = found(avg);
-            let fast = Floyd93::test(&mut counts[0], &c, &rule, found, &mut rngs[0], &mut Silent);
-            let slow = counts[1].test(&c, &rule, found, &mut rngs[1], &mut Silent);
+            let tested = tested(avg);
+            let fast = Floyd93::test(&mut counts[0], &c, &rule, tested, &mut rngs[0], &mut Silent);
+            let slow = counts[1].test(&c, &rule, tested, &mut rngs[1], &mut Silent);
             prop_assert_eq!(fast, slow);
             prop_assert_eq!(counts[0], counts[1]);
             let [a, b] = rngs.each_ref().map(|r| r.clone().uniform());
