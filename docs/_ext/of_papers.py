@@ -88,7 +88,7 @@ def _answer(paper: Paper, answered: Answered | None) -> str:
     """A verdict with its counts, and those under variants that differ."""
     if answered is None:
         return "–"
-    total = sum(answered[outcome] for outcome in ("holds", "opposite", "open", "undecidable"))
+    total = sum(answered[outcome] for outcome in ("holds", "opposite", "no_effect", "open", "undecidable"))
     against = f" −{answered['opposite']}" if answered["opposite"] else ""
     counted = f" ({answered['holds']}/{total}{against})" if total else ""
     others = "".join(

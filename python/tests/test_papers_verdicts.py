@@ -31,7 +31,14 @@ def results(paper: Paper) -> dict[str, object]:
                 "id": claim.id,
                 "setup": setup.id,
                 "verdict": "reproduced",
-                "comparisons": {"holds": 2, "opposite": 0, "open": 0, "undecidable": 0, "total": 2},
+                "comparisons": {
+                    "holds": 2,
+                    "opposite": 0,
+                    "no_effect": 0,
+                    "open": 0,
+                    "undecidable": 0,
+                    "total": 2,
+                },
                 "numbers": {"inside": 1, "total": 3},
                 "variants": {v.id: {"verdict": "mostly", "why": ""} for v in paper.variants},
             }

@@ -236,7 +236,9 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
     for claim in data["claims"]:
         assert claim["verdict"] in set(Verdict)
         counts = claim["comparisons"]
-        assert counts["total"] == sum(counts[o] for o in ("holds", "opposite", "open", "undecidable"))
+        assert counts["total"] == sum(
+            counts[o] for o in ("holds", "opposite", "no_effect", "open", "undecidable")
+        )
         assert counts["total"] == len(claim["measured"]["comparisons"])
         assert claim["numbers"] == {
             "inside": sum(n["inside"] for n in claim["measured"]["numbers"]),
@@ -258,7 +260,7 @@ def test_json_has_the_keys_that_others_build_on() -> None:
         assert {"holds", "opposite", "open", "total"} <= set(claim["comparisons"])
         assert set(claim["numbers"]) == {"inside", "total"}
         assert claim["verdict"] in {
-            "reproduced", "mostly", "in_part", "not_shown", "opposite", "undecidable",
+            "reproduced", "mostly", "in_part", "not_shown", "no_effect", "opposite", "undecidable",
         }  # fmt: skip
         for where in claim["holds_where"]:
             assert set(where) in ({"setup", "verdict", "source"}, {"point", "verdict"})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -12,12 +12,14 @@ from ..metrics.stats import FREE, Bounds, Interval
 
 __all__ = [
     "Comparison",
+    "Effect",
     "Finding",
     "Judged",
     "JudgedComparison",
     "JudgedNumber",
     "Number",
     "Outcome",
+    "Room",
     "Verdict",
 ]
 
@@ -27,13 +29,15 @@ class Verdict(StrEnum):
 
     #: All comparisons hold, and the claim does after Holm's correction over the claims.
     REPRODUCED = "reproduced"
-    #: Two thirds or more hold, none is opposite.
+    #: Two thirds or more hold, the rest is open or undecidable.
     MOSTLY = "mostly"
-    #: Some hold, otherwise.
+    #: Some hold after Holm's correction over the claim's comparisons, otherwise; or a placebo does as well.
     IN_PART = "in_part"
-    #: None holds, and none is opposite after Holm's correction over the claim's comparisons.
+    #: None holds and none is opposite after that correction.
     NOT_SHOWN = "not_shown"
-    #: None holds, and at least one is opposite after that correction.
+    #: Every comparison that can be decided is shown to be smaller than its smallest effect worth the name.
+    NO_EFFECT = "no_effect"
+    #: None holds, and at least one is opposite, after that correction.
     OPPOSITE = "opposite"
     #: No comparison can be decided, for a measured reason.
     UNDECIDABLE = "undecidable"
@@ -41,12 +45,37 @@ class Verdict(StrEnum):
     @property
     def words(self) -> str:
         """As a person reads it."""
-        return {"in_part": "in part", "not_shown": "not shown"}.get(self.value, self.value)
+        return self.value.replace("_", " ")
 
     @property
     def sound(self) -> bool:
         """Whether the claim can be said to hold: reproduced or mostly."""
         return self in (Verdict.REPRODUCED, Verdict.MOSTLY)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The smallest distance from the null value that is worth the name, and why this one.
+
+    0 where the null value is itself the bound that the claim, or a reader of it, needs.
+    """
+
+    size: float
+    why: str
+    #: Whether the paper's words or numbers say it; else it is ours.
+    stated: bool = False
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the scheme compared with leaves to gain, one value per seed: on its mean no effect can be larger.
+
+    Where that is less than the smallest effect worth the name, there is no ailment to cure.
+    """
+
+    values: Sequence[float]
+    #: What it is, to stand before its figure: "from RIO's index to 1 there are".
+    words: str
 
 
 @dataclass(frozen=True)
@@ -70,6 +99,17 @@ class Comparison:
     bounds: Bounds = FREE
     #: Whether `values` were measured: with an `obstacle` there may be none, and null takes their place.
     measured: bool = True
+    #: From which size on a difference counts; None: any does. `within` has its bounds instead.
+    effect: Effect | None = None
+    #: What there is to gain; None where that is not limited.
+    room: Room | None = None
+    #: How far the scheme is above each placebo in the same measure, one value per seed, by its title.
+    placebos: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @property
+    def least(self) -> float:
+        """Size of the smallest effect worth the name."""
+        return 0.0 if self.effect is None else self.effect.size
 
 
 @dataclass(frozen=True)
@@ -86,6 +126,8 @@ class Number:
     bounds: Bounds = FREE
     #: Why ours is not what the paper measured (its scheme does not act here); then it is not counted.
     obstacle: str | None = None
+    #: Ours of the scheme that it is compared with: a match that this would be as well tells nothing.
+    rival: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +145,7 @@ class Finding:
 
 
 #: What a comparison shows.
-Outcome = Literal["holds", "opposite", "open", "undecidable"]
+Outcome = Literal["holds", "opposite", "no_effect", "open", "undecidable"]
 
 
 @dataclass(frozen=True)
@@ -119,6 +161,10 @@ class JudgedComparison:
     outcome: Outcome
     #: Of the other side, two-sided.
     p_opposite: float = 1.0
+    #: Why it is undecidable, where it is.
+    why: str = ""
+    #: Placebos, by title, that a comparison which holds is not shown to do better than.
+    matched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,6 +176,8 @@ class JudgedNumber:
     prediction: Interval
     #: Whether the paper's lies in it; never where it is not counted.
     inside: bool
+    #: Why it is not counted; empty where it is.
+    uncounted: str = ""
 
 
 @dataclass(frozen=True)
@@ -165,4 +213,4 @@ class Judged:
     @property
     def counted(self) -> int:
         """How many printed numbers are counted at all."""
-        return sum(n.number.obstacle is None for n in self.numbers)
+        return sum(not n.uncounted for n in self.numbers)

@@ -3,19 +3,24 @@
 A claim is taken apart into *comparisons* (something is above or below something else, seed by seed)
 and *numbers* (a value the paper prints). The rules, the same for every paper (docs/decisions/0026):
 
-- A comparison **holds** where the 95 % interval of its mean lies wholly on the claimed side of the null
-  value, is **opposite** where it lies wholly on the other, and **open** otherwise. `within` two bounds: it
-  holds by two one-sided tests, and is opposite where the interval lies wholly outside them.
-- Where a comparison is open because the set-up cannot decide it, with a measured reason (`obstacle`), it is
-  **undecidable**. A reason never hides a clear result.
+- A comparison names the smallest effect worth the name (`Effect`). It **holds** where the 95 % interval of
+  its mean lies wholly beyond that on the claimed side of the null value, is **opposite** where it lies wholly
+  beyond it on the other side, has **no effect** where it lies between the two, and is **open** otherwise.
+  `within` two bounds: it holds by two one-sided tests, and is opposite where the interval lies outside.
+- Where a comparison neither holds nor is opposite because the set-up cannot decide it, with a measured reason
+  (`obstacle`), or because the scheme compared with leaves less to gain than the smallest effect (`room`), it
+  is **undecidable**. A reason never hides a clear result.
 - A claim asserts all its comparisons together, an intersection: each is judged at 95 % on its own, and
   the claim's p is the largest of theirs. Holm's correction runs over the distinct claims of a set-up.
-- "None holds, one is opposite" is a union: the more comparisons a claim has, the likelier one of them is
-  opposite by chance. So a claim is `opposite` only where one still is after Holm's correction over the
-  claim's own comparisons.
+- "Some hold" and "one is opposite" are unions: the more comparisons a claim has, the likelier one of them
+  is either by chance. So a claim is `in_part` or `opposite` only where one still holds, or is opposite, after
+  Holm's correction over the claim's own comparisons.
+- A comparison that a placebo passes as well as the scheme does not speak for the scheme. Where one that holds
+  is not shown to be better than each of its placebos, the claim is at most `in_part`.
 - Its verdict: see `Verdict`. Printed numbers never change it; how many lie inside our 95 % *prediction*
   interval, the range in which one more run of ours would fall, is counted beside it. A number of a scheme
-  that does not act in a set-up is not counted: it would be another scheme's.
+  that does not act in a set-up is not counted: it would be another scheme's. Neither is one in an interval
+  that our mean of the scheme compared with lies in too: such a match could not have failed.
 - A comparison that a claim has twice (same sample, null and side) counts once.
 """
 
@@ -26,18 +31,31 @@ from collections.abc import Iterable, Sequence
 
 from ..metrics.quantity import quantity
 from ..metrics.stats import Interval, ci95, holm, mean, p_above, p_below, prediction95
-from .claim import Comparison, Finding, Judged, JudgedComparison, JudgedNumber, Number, Outcome, Verdict
-from .judge_text import reasons, summary_of
+from .claim import (
+    Comparison,
+    Effect,
+    Finding,
+    Judged,
+    JudgedComparison,
+    JudgedNumber,
+    Number,
+    Outcome,
+    Room,
+    Verdict,
+)
+from .judge_text import matched_words, no_room, reasons, summary_of, tells_nothing
 
 __all__ = [
     "ALPHA",
     "Comparison",
+    "Effect",
     "Finding",
     "Judged",
     "JudgedComparison",
     "JudgedNumber",
     "Number",
     "Outcome",
+    "Room",
     "Verdict",
     "judge",
 ]
@@ -76,29 +94,54 @@ def _p_value(xs: Sequence[float], c: Comparison) -> float:
                 f" {c.bounds[0]:g} to {c.bounds[1]:g}"
             )
         return max(tails)
-    tail = p_above if c.side == "above" else p_below
-    return min(1.0, 2 * tail(xs, c.null, c.bounds))
+    tail, sign = (p_above, 1) if c.side == "above" else (p_below, -1)
+    return min(1.0, 2 * tail(xs, c.null + sign * c.least, c.bounds))
 
 
 def _weigh(comparison: Comparison) -> JudgedComparison:
     c = comparison
+    if c.side == "within" and (c.least or c.room or c.placebos):
+        raise ValueError(f"{c.label}: within two bounds there is no smallest effect, no room and no placebo")
+    if c.least < 0:
+        raise ValueError(f"{c.label}: the smallest effect is a distance, not {c.least:g}")
     xs = _checked(c)
     interval = _interval(xs, c)
     p = _p_value(xs, c)
     p_opposite = _p_opposite(xs, c)
-    outcome: Outcome = "open" if c.obstacle is None else "undecidable"
+    why = c.obstacle or _no_room(c)
+    outcome: Outcome = "open"
+    matched: tuple[str, ...] = ()
     if p < ALPHA:
-        outcome = "holds"
+        outcome, matched = "holds", _matched(c)
     elif p_opposite < ALPHA:
         outcome = "opposite"
-    return JudgedComparison(c, mean(xs), interval, p, outcome, p_opposite)
+    elif why:
+        outcome = "undecidable"
+    elif c.null - c.least < interval.lo and interval.hi < c.null + c.least:
+        outcome = "no_effect"
+    told = why if outcome == "undecidable" else ""
+    return JudgedComparison(c, mean(xs), interval, p, outcome, p_opposite, told, matched)
+
+
+def _no_room(c: Comparison) -> str:
+    """Why there is nothing to gain; empty where there is."""
+    if c.room is None:
+        return ""
+    left = mean(c.room.values)
+    return no_room(c, left) if left <= c.least else ""
+
+
+def _matched(c: Comparison) -> tuple[str, ...]:
+    """Titles of the placebos that the scheme is not shown to do better than."""
+    tail = p_above if c.side == "above" else p_below
+    return tuple(title for title, beyond in c.placebos.items() if 2 * tail(beyond, 0.0) >= ALPHA)
 
 
 def _p_opposite(xs: Sequence[float], c: Comparison) -> float:
     """Two-sided p of the other side; of a comparison `within`, of the side that is further out."""
     sides = {
-        "above": [(p_below, c.null)],
-        "below": [(p_above, c.null)],
+        "above": [(p_below, c.null - c.least)],
+        "below": [(p_above, c.null + c.least)],
         "within": [(p_below, c.null), (p_above, c.upper)],
     }[c.side]
     passable = [(tail, null) for tail, null in sides if c.side != "within" or _passable(null, c)]
@@ -110,12 +153,16 @@ def _predict(number: Number) -> JudgedNumber:
     prediction = prediction95(xs, number.bounds)
     if prediction is None:
         raise ValueError(f"{number.label}: an interval needs at least 2 seeds")
-    inside = number.obstacle is None and number.paper in prediction
-    return JudgedNumber(number, mean(xs), prediction, inside)
+    uncounted = number.obstacle or ""
+    if not uncounted and number.paper in prediction and number.rival:
+        other = mean(number.rival)
+        uncounted = tells_nothing(number, other) if other in prediction else ""
+    inside = not uncounted and number.paper in prediction
+    return JudgedNumber(number, mean(xs), prediction, inside, uncounted)
 
 
 def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Each comparison once: the same sample against the same null and side is the same comparison.
+    """Each comparison once: of the same sample, null, side, least effect and placebos it is the same one.
 
     Samples of one repeated value are told apart by their labels: where a mechanism never acts, all its
     differences are 0, and they are not the same comparison.
@@ -124,7 +171,7 @@ def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
     for c in comparisons:
         sample = tuple(float(x) for x in c.values)
         name = (c.label, c.topology) if len(set(sample)) == 1 else ()
-        key = (sample, c.side, c.null, c.upper, name)
+        key = (sample, c.side, c.null, c.upper, c.least, tuple(c.placebos), name)
         # Of two, the one with a reason is kept: the order must not matter.
         if key not in seen or (seen[key].obstacle is None and c.obstacle is not None):
             seen[key] = c
@@ -134,19 +181,25 @@ def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
 def verdict_of(comparisons: Sequence[JudgedComparison], after_holm: bool = True) -> Verdict:
     """Verdict of a claim from what its comparisons show; `after_holm`: whether it still holds then."""
     outcomes = [c.outcome for c in comparisons]
-    holds, opposite = outcomes.count("holds"), outcomes.count("opposite")
-    if set(outcomes) <= {"undecidable"}:
+    decided = set(outcomes) - {"undecidable"}
+    holds = outcomes.count("holds")
+    if not decided:
         return Verdict.UNDECIDABLE
+    if holds and any(c.matched for c in comparisons):
+        return Verdict.IN_PART
     if holds == len(outcomes):
         return Verdict.REPRODUCED if after_holm else Verdict.MOSTLY
-    if holds:
-        return Verdict.MOSTLY if not opposite and 3 * holds >= 2 * len(outcomes) else Verdict.IN_PART
-    return Verdict.OPPOSITE if _shown_opposite(comparisons) else Verdict.NOT_SHOWN
+    if _any_after_holm([c.p for c in comparisons]):
+        against = decided & {"opposite", "no_effect"}
+        return Verdict.MOSTLY if not against and 3 * holds >= 2 * len(outcomes) else Verdict.IN_PART
+    if _any_after_holm([c.p_opposite for c in comparisons]):
+        return Verdict.OPPOSITE
+    return Verdict.NO_EFFECT if decided == {"no_effect"} else Verdict.NOT_SHOWN
 
 
-def _shown_opposite(comparisons: Sequence[JudgedComparison]) -> bool:
-    """Whether any is opposite after Holm's correction over the claim's comparisons."""
-    return min(holm([min(1.0, c.p_opposite) for c in comparisons])) < ALPHA
+def _any_after_holm(ps: Sequence[float]) -> bool:
+    """Whether any is significant after Holm's correction over the claim's comparisons."""
+    return min(holm([min(1.0, p) for p in ps])) < ALPHA
 
 
 def judge(findings: Iterable[Finding]) -> list[Judged]:
@@ -194,11 +247,17 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
             f"Every comparison holds at 95 %, but among {claims} claims the weakest of them no longer does"
             f" (p = {quantity(p, '', 2)}, after Holm {quantity(p_holm, '', 2)}): mostly."
         )
-    if verdict is Verdict.NOT_SHOWN and any(c.outcome == "opposite" for c in comparisons):
-        notes.append(
-            f"No comparison is significantly opposite after Holm's correction over the claim's"
-            f" {len(comparisons)}: not shown."
-        )
+    if verdict in (Verdict.NOT_SHOWN, Verdict.NO_EFFECT, Verdict.OPPOSITE) and (
+        weak := [c.outcome for c in comparisons if c.outcome in ("holds", "opposite")]
+    ):
+        said = "holds" if "holds" in weak else "is significantly opposite"
+        if verdict is not Verdict.OPPOSITE or said == "holds":
+            notes.append(
+                f"No comparison {said} after Holm's correction over the claim's {len(comparisons)}:"
+                f" {verdict.words}."
+            )
+    if words := matched_words(comparisons):
+        notes.append(words)
     summary = summary_of(comparisons, numbers)
     why = " ".join([summary, *notes, reasons(comparisons, numbers)])
     return Judged(

@@ -7,9 +7,20 @@ from collections.abc import Sequence
 
 from ..metrics.quantity import quantity, scale, together
 from ..metrics.stats import Interval
-from .claim import JudgedComparison, JudgedNumber, Outcome
+from .claim import Comparison, JudgedComparison, JudgedNumber, Number, Outcome
 
-__all__ = ["aligned", "describe", "listed", "per", "reasons", "summary_of"]
+__all__ = [
+    "aligned",
+    "describe",
+    "least_words",
+    "listed",
+    "matched_words",
+    "no_room",
+    "per",
+    "reasons",
+    "summary_of",
+    "tells_nothing",
+]
 
 
 def per(unit: str, size: float) -> tuple[float, str]:
@@ -45,22 +56,64 @@ def _place(topology: str) -> str:
     return f" ({topology})" if topology else ""
 
 
+def no_room(c: Comparison, left: float) -> str:
+    """Why there is no ailment to cure, with what the scheme compared with leaves to gain."""
+    words = "" if c.room is None else c.room.words
+    return (
+        f"{words} {_signed(left, c.unit)}, less than the {quantity(c.least, c.unit)} from which on a"
+        " difference counts: there is nothing to cure"
+    )
+
+
+def tells_nothing(n: Number, other: float) -> str:
+    """Why a printed number in our interval is no match."""
+    there = _signed(other, n.unit)
+    return f"the scheme that it is compared with, {there}, lies there too: it could not have failed"
+
+
+def _signed(value: float, unit: str) -> str:
+    return quantity(value, unit).replace("-", "−")
+
+
+def least_words(c: Comparison) -> str:
+    """From which size on a difference counts, and why; empty where it has no reason of its own."""
+    if c.effect is None:
+        return ""
+    by = "" if c.effect.stated else " (ours)"
+    size = f"counts from {quantity(c.least, c.unit)} on: " if c.least else ""
+    return f"{size}{c.effect.why}{by}"
+
+
+def matched_words(comparisons: Sequence[JudgedComparison]) -> str:
+    """Which placebos do as well, as a sentence; empty where none does."""
+    by: dict[str, int] = {}
+    for c in comparisons:
+        for title in c.matched:
+            by[title] = by.get(title, 0) + 1
+    if not by:
+        return ""
+    total = sum(c.outcome == "holds" for c in comparisons)
+    which = listed([f"{title} (in {n} of the {total} that hold)" for title, n in by.items()])
+    return f"A placebo does as well as the scheme, so at most in part: {which}."
+
+
 def describe(judged: JudgedComparison) -> str:
     """One comparison with its figures, as a phrase."""
     c = judged.comparison
     if not c.measured and judged.outcome == "undecidable":
-        return f"{c.label}{_place(c.topology)}: {c.obstacle}"
+        return f"{c.label}{_place(c.topology)}: {judged.why}"
     figures = _range(judged.interval, c.unit, judged.mean)
     if all(x == c.values[0] for x in c.values):
         value = quantity(judged.mean, c.unit).replace("-", "−")
         figures = f"{value} in all {len(c.values)} seeds" if c.values[0] else "the same in every seed"
     text = f"{c.label}{_place(c.topology)}: {figures}"
     if judged.outcome == "undecidable":
-        return f"{text}; {c.obstacle}"
+        return f"{text}; {judged.why}"
     if c.side == "within" and judged.outcome != "holds":
         return f"{text}, claimed from {quantity(c.null, c.unit)} to {quantity(c.upper, c.unit)}"
     if judged.outcome != "holds" and any(x != c.values[0] for x in c.values):
-        return f"{text}, claimed {c.side} {quantity(c.null, c.unit)}"
+        by = f" by {quantity(c.least, c.unit)} or more" if c.least else ""
+        return f"{text}, claimed {c.side} {quantity(c.null, c.unit)}{by}"
     return text
 
 
@@ -86,16 +139,18 @@ def summary_of(comparisons: Sequence[JudgedComparison], numbers: Sequence[Judged
     text = f"{held} of {_share(len(comparisons), 'comparison')} {verb}"
     if n := count("opposite"):
         text += f", {n} significantly opposite"
+    if n := count("no_effect"):
+        text += f", {n} without effect"
     if n := count("open"):
         text += f", {n} open"
     if n := count("undecidable"):
         text += f", {n} undecidable in this set-up"
-    counted = [n for n in numbers if n.number.obstacle is None]
+    counted = [n for n in numbers if not n.uncounted]
     if counted:
         inside = sum(n.inside for n in counted)
         text += f"; {inside} of {_share(len(counted), 'printed number')} in our prediction intervals"
     if n := len(numbers) - len(counted):
-        text += f"; {_share(n, 'printed number')} not counted, as the scheme does not act here"
+        text += f"; {_share(n, 'printed number')} not counted"
     return text + "."
 
 
@@ -104,6 +159,7 @@ def reasons(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNum
     parts: list[str] = []
     for outcome, lead in (
         ("opposite", "Significantly opposite"),
+        ("no_effect", "No effect: smaller than what is worth the name, on either side"),
         ("open", "Open: neither side is significant"),
         ("undecidable", "Cannot be decided"),
         ("holds", "Holds"),
@@ -115,10 +171,10 @@ def reasons(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNum
         (False, "The paper's number lies outside our 95 % prediction interval"),
         (True, "The paper's number lies in our 95 % prediction interval"),
     ):
-        found = [_beside(n) for n in numbers if n.inside == inside and n.number.obstacle is None]
+        found = [_beside(n) for n in numbers if n.inside == inside and not n.uncounted]
         if found:
             parts.append(f"{lead}: {'; '.join(found)}.")
-    if found := [f"{_beside(n)} ({n.number.obstacle})" for n in numbers if n.number.obstacle is not None]:
+    if found := [f"{_beside(n)} ({n.uncounted})" for n in numbers if n.uncounted]:
         parts.append(f"The paper's number is not counted: {'; '.join(found)}.")
     return " ".join(parts)
 

@@ -30,6 +30,7 @@ class Answered(TypedDict):
     verdict: str
     holds: int
     opposite: int
+    no_effect: int
     open: int
     undecidable: int
     #: Printed numbers inside our prediction intervals, of how many.
@@ -83,6 +84,7 @@ def taken(results: Mapping[str, Any], date: str) -> Verdicts:
                 verdict=c["verdict"],
                 holds=c["comparisons"]["holds"],
                 opposite=c["comparisons"]["opposite"],
+                no_effect=c["comparisons"]["no_effect"],
                 open=c["comparisons"]["open"],
                 undecidable=c["comparisons"]["undecidable"],
                 inside=c["numbers"]["inside"],
@@ -121,7 +123,7 @@ def stale(paper: Paper, found: Verdicts) -> str:
 
 def total(answered: Answered) -> int:
     """How many comparisons a committed verdict rests on."""
-    return answered["holds"] + answered["opposite"] + answered["open"] + answered["undecidable"]
+    return sum(answered[outcome] for outcome in ("holds", "opposite", "no_effect", "open", "undecidable"))
 
 
 def counts(found: Sequence[Verdicts]) -> dict[Verdict, int]:

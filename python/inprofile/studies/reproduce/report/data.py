@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["holds_where", "measures_csv", "report_json", "table"]
 
-_OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "open", "undecidable")
+_OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "no_effect", "open", "undecidable")
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -215,7 +215,13 @@ def _comparison(judged: JudgedComparison) -> dict[str, Any]:
         "bounds": _finite(c.bounds),
         "p": judged.p,
         "outcome": judged.outcome,
-        "obstacle": c.obstacle,
+        "effect": None
+        if c.effect is None
+        else {"size": c.effect.size, "why": c.effect.why, "stated": c.effect.stated},
+        "placebos": {title: title not in judged.matched for title in c.placebos}
+        if judged.outcome == "holds"
+        else {},
+        "obstacle": judged.why or c.obstacle,
     }
 
 
@@ -231,5 +237,5 @@ def _number(judged: JudgedNumber) -> dict[str, Any]:
         "bounds": _finite(n.bounds),
         "prediction95": [judged.prediction.lo, judged.prediction.hi],
         "inside": judged.inside,
-        "obstacle": n.obstacle,
+        "obstacle": judged.uncounted or None,
     }

@@ -8,7 +8,7 @@ from ....charts.page import Charts, environment, figure, page_parts
 from ....metrics.quantity import number
 from ....papers import assumptions, verdicts
 from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict
-from ....papers.judge_text import aligned, per
+from ....papers.judge_text import aligned, least_words, per
 from .atlas import atlas_context
 from .short import in_three, too_few_seeds
 from .today import today_context
@@ -25,6 +25,7 @@ SIGNS = {
     "mostly": "◕",
     "in_part": "◑",
     "not_shown": "○",
+    "no_effect": "=",
     "opposite": "✗",
     "undecidable": "?",
 }
@@ -160,6 +161,7 @@ def _seeds(report: Report) -> list[int]:
 _OUTCOMES = {
     "holds": "holds",
     "opposite": "significantly opposite",
+    "no_effect": "no effect",
     "open": "open (not significant)",
     "undecidable": "undecidable in this set-up",
 }
@@ -183,7 +185,8 @@ def _row(judged: JudgedComparison) -> dict[str, Any]:
         "p": _p(judged.p) if known else "–",
         "outcome": judged.outcome,
         "words": _OUTCOMES[judged.outcome],
-        "obstacle": c.obstacle if judged.outcome == "undecidable" else None,
+        "obstacle": judged.why or None,
+        "least": least_words(c),
     }
 
 
@@ -200,7 +203,7 @@ def _number(judged: JudgedNumber) -> dict[str, Any]:
         "mean": f"{shown[0]} {name}".rstrip(),
         "prediction": f"{shown[1]} to {shown[2]}",
         "inside": judged.inside,
-        "obstacle": n.obstacle,
+        "obstacle": judged.uncounted or None,
     }
 
 

@@ -30,6 +30,7 @@ _FALLS_SHORT = {
     Verdict.OPPOSITE: "is significantly opposite",
     Verdict.IN_PART: "holds only in part",
     Verdict.NOT_SHOWN: "is not shown",
+    Verdict.NO_EFFECT: "has no effect",
     Verdict.UNDECIDABLE: "is undecidable",
 }
 
@@ -167,7 +168,13 @@ def _why_not(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str],
     found = [by[first, c] for c in claims if (first, c) in by and not _sound(by[first, c])]
     if not found:
         return "No claim falls short in the primary set-up."
-    order = (Verdict.OPPOSITE, Verdict.IN_PART, Verdict.NOT_SHOWN, Verdict.UNDECIDABLE)
+    order = (
+        Verdict.OPPOSITE,
+        Verdict.NO_EFFECT,
+        Verdict.IN_PART,
+        Verdict.NOT_SHOWN,
+        Verdict.UNDECIDABLE,
+    )
     found.sort(key=lambda j: order.index(j.verdict))
     said = [f"{j.claim} {_FALLS_SHORT[j.verdict]} ({_reason(j)})" for j in found[:NAMED]]
     rest = [j.claim for j in found[NAMED:]]
@@ -177,7 +184,7 @@ def _why_not(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str],
 
 def _reason(judged: Judged) -> str:
     """The comparison that tells most against it."""
-    for outcome in ("opposite", "open", "undecidable"):
+    for outcome in ("opposite", "no_effect", "open", "undecidable"):
         against = [c for c in judged.comparisons if c.outcome == outcome]
         if against:
             # The one that is furthest from what is claimed: the largest p of the claimed side.
