@@ -75,7 +75,7 @@ test-page: $(VENV)/.built page $(VENV)/.page ## Try the page of inprofile view i
 	@command -v chromium >/dev/null || { echo "chromium is missing: apt-get install chromium"; \
 		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 	$(call needs,ip,iproute2 is missing; a router that runs needs it: apt-get install iproute2)
-	@cargo build --quiet --locked -p inprofile-daemon
+	@cargo build --quiet --locked -p inprofile-router
 	$(say) "Page: what needs no browser"
 	@cd web && npm run --silent test
 	$(say) "Page: in Chromium; pictures in target/page"
@@ -95,16 +95,17 @@ wrong-laws: $(VENV)/.built ## Put a wrong law in place of each of the papers' la
 
 soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzzed inputs, two thousand against ns-2, a million packets, a day of the router (twenty minutes; CASES=n, NS2_CASES=n for other numbers)
 	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
-	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-scenario -p inprofile-daemon \
-		--test services --test fuzz --test limits -- --include-ignored --nocapture
+	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-experiment --test experiment \
+		-- services:: fuzz:: limits:: --include-ignored --nocapture
+	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-router --test fuzz -- --include-ignored --nocapture
 	$(say) "Soak: $(or $(PACKETS),1000000) random and as many mutated packets"
 	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --test packets
 	$(say) "Soak: $(or $(PACKETS),1000000) mutated and as many random frames of every encapsulation through the router"
-	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-daemon --test attacks mutated -- --nocapture
+	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-router --test attacks mutated -- --nocapture
 	$(say) "Soak: a million flows, and a million fragments, through the router"
-	@cargo test --quiet --locked --release -p inprofile-daemon --test router -- --ignored
+	@cargo test --quiet --locked --release -p inprofile-router --test router -- --ignored
 	$(say) "Soak: a day of 10 Mbit/s through the router, 72 million packets, under a virtual clock"
-	@cargo test --quiet --locked --release -p inprofile-daemon --test soak -- --ignored --nocapture
+	@cargo test --quiet --locked --release -p inprofile-router --test soak -- --ignored --nocapture
 	$(say) "Soak: twenty plans of which the answer is known"
 	@$(BIN)/python validation/plan_links.py
 
@@ -125,11 +126,11 @@ fuzz: ## Fuzz with libFuzzer, two minutes a target (SECONDS=n for another time; 
 
 attack: ## Search for a way to cheat the router, by strategies that are mutated (an hour; MINUTES=n, SEED=n for another search)
 	$(say) "Attacks on the router: $(or $(MINUTES),60) minutes"
-	@MINUTES=$(or $(MINUTES),60) cargo test --quiet --locked --release -p inprofile-daemon --test attacks search -- --nocapture
+	@MINUTES=$(or $(MINUTES),60) cargo test --quiet --locked --release -p inprofile-router --test attacks search -- --nocapture
 
 trial: ## Try the router's unit under a systemd booted in namespaces, and its package in a bare Debian (as root; two minutes)
 	$(say) "inprofiled.service under systemd"
-	@cargo build --quiet --locked -p inprofile-daemon
+	@cargo build --quiet --locked -p inprofile-router
 	@packaging/trial.sh "$${CARGO_TARGET_DIR:-target}/debug/inprofiled"
 	@$(MAKE) --no-print-directory deb PROFILE=dev DEB_VERSION=0.0.1-1 DEB=target/package/first.deb
 	@$(MAKE) --no-print-directory deb PROFILE=dev DEB_VERSION=0.0.2-1 DEB=target/package/second.deb
@@ -153,11 +154,11 @@ $(CARGO_DENY):
 
 deb: $(CARGO_DEB) ## Build the router's Debian package into target/package (with cargo-deb, which it installs into target)
 	$(say) "inprofiled.deb"
-	@cargo build --quiet --locked --profile $(PROFILE) -p inprofile-daemon
+	@cargo build --quiet --locked --profile $(PROFILE) -p inprofile-router
 	@built="$${CARGO_TARGET_DIR:-target}/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/inprofiled"; \
 		rm -rf target/package/man && mkdir -p target/package/man && "$$built" man target/package/man && \
 		for shell in bash zsh fish; do "$$built" completions $$shell >target/package/inprofiled.$$shell || exit 1; done
-	@$(CARGO_DEB) --quiet --no-build --profile $(PROFILE) -p inprofile-daemon \
+	@$(CARGO_DEB) --quiet --no-build --profile $(PROFILE) -p inprofile-router \
 		$(if $(DEB_VERSION),--deb-version $(DEB_VERSION)) --output $(DEB)
 	@ls $(DEB)
 
@@ -168,17 +169,17 @@ $(CARGO_DEB):
 monitoring: ## Check alert rules and dashboard against a router and a Prometheus that run (as root; installs prometheus)
 	@command -v promtool >/dev/null || { echo "promtool is missing: apt-get install prometheus"; \
 		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus; }
-	@cargo build --quiet --locked -p inprofile-daemon
+	@cargo build --quiet --locked -p inprofile-router
 	$(say) "Metrics, alert rules and dashboard"
 	@$(PYTHON) packaging/monitoring/check.py "$${CARGO_TARGET_DIR:-target}/debug/inprofiled"
 
 wire: ## Send iperf3 through the router and read the capture with tshark (as root it installs them; a minute)
-	@cargo build --quiet --locked --release -p inprofile-daemon
+	@cargo build --quiet --locked --release -p inprofile-router
 	$(say) "iperf3 through the router, the capture read by tshark"
 	@$(PYTHON) packaging/wire.py "$${CARGO_TARGET_DIR:-target}/release/inprofiled"
 
 clock: ## Step the machine's clock under the router, an hour each way, and set it right again (as root; half a minute; not in CI)
-	@cargo build --quiet --locked --release -p inprofile-daemon
+	@cargo build --quiet --locked --release -p inprofile-router
 	$(say) "The clock is set while the router forwards"
 	@$(PYTHON) packaging/clock.py "$${CARGO_TARGET_DIR:-target}/release/inprofiled"
 
@@ -310,5 +311,5 @@ $(VENV)/.built: $(VENV)/.packages pyproject.toml $(RUST)
 
 $(VENV)/bin/inprofiled: $(VENV)/.packages $(RUST)
 	$(say) "Router"
-	@cargo build --quiet --locked --release -p inprofile-daemon
+	@cargo build --quiet --locked --release -p inprofile-router
 	@install "$${CARGO_TARGET_DIR:-target}/release/inprofiled" $@

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use inprofile_core::registry::Registry;
-use inprofile_scenario::Scenario;
+use inprofile_experiment::Scenario;
 use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
 use rustix::time::{ClockId, clock_gettime};

@@ -351,7 +351,7 @@ def outside(program: str) -> int:
 def path_of(program: str | None) -> str:
     """The router's program, from the root; Broken if it isn't there."""
     if not program or not os.access(program, os.X_OK):
-        raise Broken(f"{program}: no such program; cargo build -p inprofile-daemon makes it")
+        raise Broken(f"{program}: no such program; cargo build -p inprofile-router makes it")
     return str(Path(program).resolve())
 
 

@@ -214,7 +214,7 @@ def main() -> int:
     given = parser.parse_args()
     chosen = [case for case in CASES if not given.only or case.name in given.only]
     inprofile = Path(sys.executable).with_name("inprofile")
-    subprocess.run(["cargo", "build", "--quiet", "--locked", "-p", "inprofile-daemon"], cwd=ROOT, check=True)  # noqa: S607
+    subprocess.run(["cargo", "build", "--quiet", "--locked", "-p", "inprofile-router"], cwd=ROOT, check=True)  # noqa: S607
     router = TARGET / "debug" / "inprofiled"
     environment = {**os.environ, "PATH": f"{router.parent}:{os.environ['PATH']}"}
     good = True

@@ -198,5 +198,5 @@ def replay(mode: str, mechanism: str, *more: str, text: str) -> str:
 
 def build() -> None:
     """Builds our side."""
-    what = ["-p", "inprofile-config", "--example", "linux-replay"]
+    what = ["-p", "inprofile-experiment", "--example", "linux-replay"]
     subprocess.run(["cargo", "build", "--quiet", "--locked", "--release", *what], cwd=ROOT, check=True)  # noqa: S603, S607

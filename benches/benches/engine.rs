@@ -21,7 +21,7 @@ fn main() {
     }
 }
 
-fn speed(name: &str, scenario: &inprofile_scenario::Scenario, runs: u64) {
+fn speed(name: &str, scenario: &inprofile_experiment::Scenario, runs: u64) {
     let mut rates = Vec::new();
     let mut per_packet = Vec::new();
     // The first run warms the caches and does not count.

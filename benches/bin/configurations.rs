@@ -8,7 +8,7 @@ use std::env;
 
 use inprofile_benches::{experiment, run, through};
 use inprofile_core::registry::Registry;
-use inprofile_scenario::Scenario;
+use inprofile_experiment::Scenario;
 
 const DUMBBELL: &str = include_str!("../dumbbell.toml");
 

@@ -16,15 +16,15 @@ use std::{env, fs, hint};
 
 use inprofile_benches::{cpu_time, median};
 use inprofile_core::units::Time;
-use inprofile_daemon::config::{self, Config};
-use inprofile_daemon::hub::Reloads;
-use inprofile_daemon::metrics;
-use inprofile_daemon::presence::Standing;
-use inprofile_daemon::router::{self, Next, Router};
-use inprofile_daemon::snapshot::{Building, PortState};
 use inprofile_live::io::PortCounts;
 use inprofile_live::io::afpacket::Oddities;
 use inprofile_live::packet::Layer;
+use inprofile_router::config::{self, Config};
+use inprofile_router::hub::Reloads;
+use inprofile_router::metrics;
+use inprofile_router::presence::Standing;
+use inprofile_router::router::{self, Next, Router};
+use inprofile_router::snapshot::{Building, PortState};
 
 /// Packets of a turn.
 const PACKETS: u32 = 400_000;

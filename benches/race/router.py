@@ -72,7 +72,7 @@ def measure(quick: bool, rounds: int) -> Row:
     if len(os.sched_getaffinity(0)) < 2:
         return {"not_run": "one core only: the router needs one of its own"}
     say("building the router")
-    build = ["cargo", "build", "--quiet", "--locked", "--release", "-p", "inprofile-daemon"]
+    build = ["cargo", "build", "--quiet", "--locked", "--release", "-p", "inprofile-router"]
     subprocess.run(build, cwd=ROOT, check=True)
     load = round(os.getloadavg()[0], 1)
     command = [
@@ -101,7 +101,7 @@ def virtual_soak(quick: bool) -> Row:
         "--locked",
         "--release",
         "-p",
-        "inprofile-daemon",
+        "inprofile-router",
         "--test",
         "soak",
         "--",

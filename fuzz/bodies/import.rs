@@ -2,8 +2,8 @@
 //! without fault, which can be written as `tc`'s lines and Open vSwitch's.
 
 use inprofile_core::registry::Registry;
-use inprofile_daemon::config::parse;
-use inprofile_daemon::interchange::{cisco, export, ovs, tc};
+use inprofile_router::config::parse;
+use inprofile_router::interchange::{cisco, export, ovs, tc};
 
 pub fn run(bytes: &[u8], registry: &Registry) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };

@@ -3,10 +3,10 @@
 
 use inprofile_core::registry::Registry;
 use inprofile_core::units::Time;
-use inprofile_daemon::config::{Config, describe, parse};
-use inprofile_daemon::interchange::export;
-use inprofile_daemon::router::Router;
 use inprofile_live::packet::Layer;
+use inprofile_router::config::{Config, describe, parse};
+use inprofile_router::interchange::export;
+use inprofile_router::router::Router;
 
 /// The most flows that are told apart: tables of millions take longer than all the rest.
 const FLOWS: u32 = 64;

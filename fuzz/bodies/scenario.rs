@@ -1,7 +1,7 @@
 //! Any bytes as an experiment file: no panic; every problem says where and what; what is accepted can be shown and built.
 
 use inprofile_core::registry::Registry;
-use inprofile_scenario::Scenario;
+use inprofile_experiment::Scenario;
 
 /// The most flows of which a network is built.
 const MOST: usize = 1000;

@@ -1,10 +1,10 @@
-"""The wrong experiment files of `crates/scenario/tests/bad`, each with the message it is refused with."""
+"""The wrong experiment files of `crates/experiment/tests/bad`, each with the message it is refused with."""
 
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-TESTS = Path(__file__).parents[2] / "crates/scenario/tests"
+TESTS = Path(__file__).parents[2] / "crates/experiment/tests"
 
 
 @dataclass(frozen=True)

@@ -373,7 +373,7 @@ def test_without_the_token_nobody_gets_in(browser: Browser, address: str) -> Non
 
 
 def test_a_running_router(browser: Browser, tmp_path: Path) -> None:
-    """A real one between veths: its figures, its end, its return. Needs cargo build -p inprofile-daemon."""
+    """A real one between veths: its figures, its end, its return. Needs cargo build -p inprofile-router."""
     street = subprocess.Popen(
         [sys.executable, STREET, INPROFILED, tmp_path],
         stdin=subprocess.PIPE,

@@ -1,7 +1,7 @@
 //! Parameters of a mechanism, described once: the struct, the names, units, bounds, defaults and documentation all come from one
 //! [`params!`](crate::params!) declaration, so the parser, the JSON Schema, `inprofile list` and the code cannot disagree.
 //!
-//! The `config` crate turns text with units into a [`Value`]; here values are typed already.
+//! The `experiment` crate turns text with units into a [`Value`]; here values are typed already.
 
 mod declare;
 

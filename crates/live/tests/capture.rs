@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use inprofile_core::registry::Registry;
+use inprofile_experiment::Scenario;
 use inprofile_live::capture::{self, Request};
-use inprofile_scenario::Scenario;
 
 /// A connection over a link of 20 Mbit/s with DualPI2.
 fn file(tcp: &str) -> String {

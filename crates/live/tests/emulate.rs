@@ -6,9 +6,9 @@ mod support;
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::registry::Registry;
+use inprofile_experiment::Scenario;
 use inprofile_live::code_points::Dscp;
 use inprofile_live::emulate::{self, Error, Live};
-use inprofile_scenario::Scenario;
 
 const FILE: &str = include_str!("emulate.toml");
 

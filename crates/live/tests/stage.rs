@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
 use inprofile_core::registry::Registry;
 use inprofile_core::units::{Duration, Time};
-use inprofile_scenario::Scenario;
+use inprofile_experiment::Scenario;
 use inprofile_sim::outcome::Outcome;
 use inprofile_sim::stage::{Egress, HostReport, Stage};
 use inprofile_sim::traffic::outside;

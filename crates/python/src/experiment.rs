@@ -1,8 +1,8 @@
 //! An experiment as Python holds it: checked, or refused with every problem.
 
-use inprofile_config::extends::{self, Base};
-use inprofile_config::{Document, Problem};
-use inprofile_scenario as scenario;
+use inprofile_experiment as scenario;
+use inprofile_experiment::text::extends::{self, Base};
+use inprofile_experiment::text::{Document, Problem};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -126,7 +126,7 @@ pub fn place_of(
 /// The files that an experiment in `file` extends, each with its text.
 #[pyfunction]
 pub fn bases(text: &str, file: &str) -> PyResult<Vec<(String, String)>> {
-    let found = extends::bases(text, file, &inprofile_config::file::read).map_err(refused)?;
+    let found = extends::bases(text, file, &inprofile_experiment::text::file::read).map_err(refused)?;
     Ok(found.into_iter().map(|base| (base.file, base.text)).collect())
 }
 

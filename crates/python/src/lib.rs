@@ -16,7 +16,7 @@ mod rows;
 mod runner;
 mod tables;
 
-use inprofile_scenario as scenario;
+use inprofile_experiment as scenario;
 use pyo3::prelude::*;
 
 pub use added::{Add, extend};

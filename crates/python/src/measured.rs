@@ -2,7 +2,7 @@
 //! and goodput and queueing delay by period.
 
 use inprofile_core::packet::Colour;
-use inprofile_scenario::model::Model;
+use inprofile_experiment::model::Model;
 use inprofile_sim::measure::sketch::Sketch;
 use inprofile_sim::measure::waits::{ByGroup, Waits};
 use inprofile_sim::outcome::Measured;

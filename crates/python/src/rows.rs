@@ -3,7 +3,7 @@
 use inprofile_core::packet::Colour;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
-use inprofile_scenario as scenario;
+use inprofile_experiment as scenario;
 use inprofile_sim::outcome::{MarkerOutcome, Outcome};
 
 use crate::measured::{Distributions, add_periods};

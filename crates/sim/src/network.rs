@@ -1,7 +1,7 @@
 //! The input of the simulator: nodes, links with their queues, flows with their routes, edges, monitors.
 //!
 //! Everything is resolved: names are numbers, routes are found, start times are drawn, mechanisms are built. The
-//! `scenario` crate builds it from an experiment file and a seed.
+//! `experiment` crate builds it from an experiment file and a seed.
 
 use std::ops::Range;
 use std::sync::Arc;

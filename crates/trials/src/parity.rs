@@ -11,7 +11,7 @@ use inprofile_core::queue::priority::Priority;
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler, Entry, Registry, SchedulerEntry};
 use inprofile_core::units::{Duration, Rate, Time};
-use inprofile_scenario::Scenario;
+use inprofile_experiment::Scenario;
 use inprofile_sim::network::{Class, Network, Queue, Scheduled, SignalPath, Target};
 
 /// The link whose queue is compared, and the edge before it.

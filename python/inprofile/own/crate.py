@@ -15,7 +15,7 @@ Kind = Literal["marker", "aqm"]
 
 _TEMPLATE: Final = Path(__file__).parent / "template"
 #: What a crate depends on; where these are, Inprofile's sources are.
-_NEEDED: Final = ("core", "python", "scenario", "sim", "trials")
+_NEEDED: Final = ("core", "experiment", "python", "sim", "trials")
 _FILES: Final = {
     "Cargo.toml": "Cargo.toml.in",
     "pyproject.toml": "pyproject.toml.in",

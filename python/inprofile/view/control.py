@@ -27,7 +27,7 @@ __all__ = ["Control"]
 
 
 class Control:
-    """A control socket (crates/daemon/src/control.rs)."""
+    """A control socket (crates/router/src/control.rs)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -89,7 +89,7 @@ def _version_of(answer: Mapping[str, Any]) -> str:
 
 
 def _of_stats(stats: Mapping[str, Any]) -> Look:
-    """What `stats` answers (crates/daemon/src/snapshot.rs)."""
+    """What `stats` answers (crates/router/src/snapshot.rs)."""
     trouble = [f"the mechanisms are out of use: {stats['failure']}"] if stats["failure"] else []
     trouble += [f"{d['name']}: counts do not add up" for d in stats["directions"] if not d["adds_up"]]
     if stats["reloads"]["error"]:

@@ -26,7 +26,7 @@ __all__ = ["Metrics"]
 
 
 class Metrics:
-    """An address of metrics (crates/daemon/src/metrics/page.rs). Raises RouterError for one elsewhere."""
+    """An address of metrics (crates/router/src/metrics/page.rs). Raises RouterError for one elsewhere."""
 
     def __init__(self, name: str) -> None:
         parts = urlsplit(name)

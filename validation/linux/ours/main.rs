@@ -24,11 +24,11 @@ mod turns;
 use std::io::{self, BufWriter, Write};
 
 use events::Events;
-use inprofile_config::{Document, Problem, Report, Section, named};
 use inprofile_core::aqm::{cobalt, codel};
 use inprofile_core::params::{Context, Params as _, Value, Values};
 use inprofile_core::registry::{AnyAqm, Entry, Registry};
 use inprofile_core::units::{Backlog, Bytes, Rate};
+use inprofile_experiment::text::{Document, Problem, Report, Section, named};
 
 /// The guest's link: tbf's rate, the largest packet, and the most that a queue there may hold.
 const CONTEXT: Context =

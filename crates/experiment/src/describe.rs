@@ -1,0 +1,242 @@
+//! Every value in effect, for people: with units, and queue lengths in packets, bytes and milliseconds.
+
+use crate::text::show::{amount, values};
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
+use inprofile_sim::tcp::control::Kind;
+use inprofile_sim::tcp::{self, Congestion};
+use inprofile_sim::traffic::distribution::Distribution;
+use serde_json::{Value as Json, json};
+
+use crate::model::{Delay, Group, Model, PerFlow, Plan, Queue, Queues, Source, Start, Target, packet};
+
+/// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
+pub(crate) fn describe(model: &Model) -> Json {
+    let (from, to) = model.window;
+    let joined = |t: Target| match t {
+        Target::Group(g) | Target::Flow(g, _) => matches!(model.groups[g].source, Source::Hosts(_)),
+        Target::Queue(_) | Target::Class(..) | Target::Edge(_) => false,
+    };
+    let mut whole = json!({
+        "title": model.title,
+        "duration": model.duration.to_string(),
+        "measure": { "from": from.to_string(), "to": to.to_string(), "at": model.direction_name(model.at) },
+        "seeds": model.seeds,
+        "engine": { "profile": model.profile.word() },
+        "tcp": tcp_table(&model.tcp),
+        "packet": packet(&model.tcp).to_string(),
+        "nodes": model.nodes,
+        "links": (0..2 * model.links.len()).map(|i| link(model, i)).collect::<Vec<_>>(),
+        "flows": model.groups.iter().map(|g| group(model, g)).collect::<Vec<_>>(),
+        "flows_in_all": model.flows(),
+        "edges": model.edges.iter().map(|e| json!({
+            "node": model.nodes[e.node as usize],
+            "marker": e.marker.show("kind", model.edge_context(e).packet, None),
+        })).collect::<Vec<_>>(),
+        "signals": model.signals.iter().map(|s| json!({
+            "from": model.target_name(s.from),
+            "to": model.target_name(s.to),
+            "loss": s.loss,
+            "delay": match s.delay {
+                Delay::Set(delay) => delay.to_string(),
+                Delay::Route(delay) if joined(s.from) || joined(s.to) => format!("{delay} plus the access links'"),
+                Delay::Route(delay) => delay.to_string(),
+            },
+        })).collect::<Vec<_>>(),
+        "monitors": model.monitors.iter().map(|m| {
+            let kind = match m.target {
+                Target::Queue(_) | Target::Class(..) => "queue",
+                Target::Group(_) | Target::Flow(..) => "flows",
+                Target::Edge(_) => "edge",
+            };
+            json!({ kind: model.target_name(m.target), "every": m.every.to_string() })
+        }).collect::<Vec<_>>(),
+    });
+    if let Some(distributions) = model.distributions {
+        whole["measure"]["distributions"] = json!(true);
+        if let Some(every) = distributions.every {
+            whole["measure"]["every"] = json!(every.to_string());
+        }
+    }
+    if let Some(plan) = &model.plan {
+        whole["plan"] = goal(model, plan);
+    }
+    whole
+}
+
+/// What `inprofile plan` is to keep.
+fn goal(model: &Model, plan: &Plan) -> Json {
+    let router = &plan.router;
+    json!({
+        "kept": plan.kept,
+        "delay": plan.delay.map(|d| d.to_string()),
+        "best_effort": plan.best_effort.of(model.direction(model.at).rate).to_string(),
+        "schemes": plan.schemes,
+        "router": {
+            "inside": router.inside,
+            "outside": router.outside,
+            "direction": router.direction,
+            "customers": router.customers,
+            "first": router.first,
+        },
+    })
+}
+
+/// TCP as `[tcp]` would say it in full.
+fn tcp_table(tcp: &tcp::Config) -> Json {
+    let mut table = json!({
+        "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Linux => "linux", tcp::Profile::Ns2 => "ns2" },
+        "congestion": tcp.congestion.name(),
+        "sack": tcp.congestion.uses_sack(),
+        "ecn": tcp.ecn,
+        "segment": format!("{} B", tcp.segment),
+        "header": format!("{} B", tcp.header),
+        "window": format!("{} packets", tcp.window),
+        "jitter": tcp.jitter.to_string(),
+        "delayed_ack": tcp.delayed_ack.unwrap_or(Duration::ZERO).to_string(),
+        "min_rto": tcp.min_rto.to_string(),
+        "initial_window": format!("{} packets", tcp.initial_window),
+        "limited_transmit": tcp.limited_transmit,
+        "pacing": tcp.pacing,
+    });
+    if !matches!(tcp.congestion, Congestion::Linux(Kind::Bbr | Kind::Ledbat)) {
+        table["slow_start"] = json!(tcp.slow_start.name());
+    }
+    if tcp.profile == tcp::Profile::Linux && tcp.congestion != Congestion::Linux(Kind::Bbr) {
+        table["prr"] = json!(tcp.prr.name());
+    }
+    if tcp.ecn {
+        table["accurate_ecn"] = json!(tcp.accurate_ecn);
+        table["receiver_ecn"] =
+            json!(tcp.receiver_ecn.beside(tcp.speaks()).map_or("none", tcp::Feedback::name));
+        if tcp.accurate_ecn {
+            table["accurate_ecn_option"] = json!(tcp.accurate_ecn_option);
+        }
+    }
+    if tcp.congestion.measures_delay() {
+        table["target"] = json!(tcp.ledbat.target.to_string());
+        table["gain"] = json!(tcp.ledbat.gain);
+    }
+    match tcp.congestion {
+        Congestion::Linux(Kind::Prague) => table["rtt_virt"] = json!(tcp.l4s.rtt_virt.to_string()),
+        Congestion::Linux(Kind::Dctcp) => table["ect1"] = json!(tcp.l4s.ect1),
+        _ => {}
+    }
+    table
+}
+
+/// One direction of a link.
+fn link(model: &Model, index: usize) -> Json {
+    let direction = model.direction(index);
+    let link = &model.links[index / 2];
+    let (a, b) = link.ends;
+    let (from, to) = if index.is_multiple_of(2) { (a, b) } else { (b, a) };
+    let mut out = json!({
+        "name": model.direction_name(index),
+        "from": model.nodes[from as usize],
+        "to": model.nodes[to as usize],
+        "rate": direction.rate.to_string(),
+        "delay": direction.delay.to_string(),
+        "queue": queues(&direction.queue, direction.rate, packet(&model.tcp)),
+    });
+    if let Some(capacity) = &direction.capacity {
+        let (steps, repeat) = capacity.changes();
+        let step = |(at, rate): &(Time, Rate)| json!({ "at": at.to_string(), "rate": rate.to_string() });
+        out["capacity"] = json!({ "steps": steps.iter().map(step).collect::<Vec<_>>() });
+        if let Some(repeat) = repeat {
+            out["capacity"]["repeat"] = json!(repeat.to_string());
+        }
+    }
+    if index % 2 == 1 {
+        out["reverse_of"] = json!(link.name);
+    }
+    out
+}
+
+fn queues(queues: &Queues, rate: Rate, packet: Bytes) -> Json {
+    let scheduled = match queues {
+        Queues::One(one) => return queue(one, rate, packet),
+        Queues::Scheduled(scheduled) => scheduled,
+    };
+    let classes = scheduled.classes.iter().map(|c| {
+        let mut out = queue(&c.queue, c.rate_before(rate), packet);
+        out["name"] = json!(c.name);
+        if let Some(rate) = c.rate {
+            out["rate"] = json!(rate.to_string());
+        }
+        if let (Json::Object(out), Json::Object(of_scheduler)) =
+            (&mut out, values(&c.values, packet, Some(rate)))
+        {
+            out.extend(of_scheduler);
+        }
+        out
+    });
+    json!({ "scheduler": scheduled.name, "classes": classes.collect::<Vec<_>>() })
+}
+
+fn queue(queue: &Queue, rate: Rate, packet: Bytes) -> Json {
+    let mut out = queue.aqm.show("aqm", packet, Some(rate));
+    out["limit"] = amount(queue.limit, packet, Some(rate));
+    if queue.follows_tcp {
+        out["limit_rule_from"] = json!("tcp.profile");
+    }
+    out
+}
+
+fn group(model: &Model, g: &Group) -> Json {
+    let name = |direction: &u32| model.direction_name(*direction as usize);
+    let mut out = json!({
+        "name": g.name,
+        "count": g.count,
+        "to": model.nodes[g.to as usize],
+        "start": start(&g.start),
+        "contract": g.contract.as_ref().map(per_flow),
+        "marker": g.marker.as_ref().map(|m| m.show("kind", g.packet(), None)),
+        "stop": g.stop.as_ref().map(per_flow),
+        "traffic": g.traffic.show("kind", g.packet(), None),
+        "tcp": tcp_table(&g.tcp),
+        "route": g.route.path.iter().map(name).collect::<Vec<_>>(),
+        "back": g.route.back.iter().map(name).collect::<Vec<_>>(),
+    });
+    if let Some(class) = &g.class {
+        out["class"] = json!(class);
+    }
+    match &g.source {
+        Source::Node(node) => {
+            out["from"] = json!(model.nodes[*node as usize]);
+            out["rtt"] = json!(g.rtt(0).to_string());
+        }
+        Source::Hosts(join) => {
+            out["from"] = json!("H*");
+            out["rtt"] = per_flow(&join.rtt);
+            let delays: Vec<(Duration, Duration)> =
+                join.rtt.distinct().iter().filter_map(|rtt| g.route.joining(*rtt)).collect();
+            let each = |pick: fn(&(Duration, Duration)) -> Duration| {
+                per_flow(&PerFlow::Each(delays.iter().map(pick).collect()))
+            };
+            out["join"] = json!({
+                "node": model.nodes[join.node as usize],
+                "rate": join.rate.to_string(),
+                "delay": each(|d| d.0),
+                "reverse_delay": each(|d| d.1),
+                "queue": queue(&join.queue, join.rate, g.packet()),
+            });
+        }
+    }
+    out
+}
+
+fn start(start: &Start) -> Json {
+    match start {
+        Start::At(times) => per_flow(times),
+        Start::Arrivals(first, every, Distribution::Fixed) => json!(format!("every {every} from {first}")),
+        Start::Arrivals(first, every, _) => json!(format!("every {every} on average (Poisson) from {first}")),
+        Start::Uniform(low, high) => json!(format!("uniform {low}..{high}")),
+    }
+}
+
+fn per_flow<T: Copy + PartialEq + ToString>(values: &PerFlow<T>) -> Json {
+    match values.distinct() {
+        [one] => json!(one.to_string()),
+        many => many.iter().map(ToString::to_string).collect(),
+    }
+}

@@ -1,0 +1,265 @@
+//! JSON Schema (draft 2020-12) of the experiment file, for editors: the same declarations the parser reads by.
+
+use crate::text::quantity::Unit;
+use crate::text::schema::{object, quantity};
+use inprofile_core::params::Params;
+use inprofile_core::registry::{Entry, Registry, SchedulerEntry};
+use serde_json::{Map, Value as Json, json};
+
+use crate::model::MAX_FLOWS;
+use crate::read::tcp::Tcp;
+use crate::traffic::KINDS;
+
+/// The schema of an experiment that may name the mechanisms of this registry. What a file that extends another lacks, the
+/// other may have: only without `extends` is anything required.
+#[must_use]
+pub fn schema(registry: &Registry) -> Json {
+    let whole = whole(registry);
+    let mut schema = without_required(&whole);
+    schema["if"] = json!({ "not": { "required": ["extends"] } });
+    schema["then"] = whole;
+    schema
+}
+
+/// The same schema with nothing required, so that more than one of several mechanisms may fit.
+fn without_required(schema: &Json) -> Json {
+    match schema {
+        Json::Object(keys) => {
+            let kept = keys.iter().filter(|(key, value)| *key != "required" || !value.is_array());
+            let renamed = |key: &String| if key == "oneOf" { "anyOf".to_owned() } else { key.clone() };
+            kept.map(|(key, value)| (renamed(key), without_required(value))).collect()
+        }
+        Json::Array(each) => each.iter().map(without_required).collect(),
+        other => other.clone(),
+    }
+}
+
+fn whole(registry: &Registry) -> Json {
+    let limit = quantity(Unit::Backlog, "The queue's hard limit.");
+    let mut queue = one_of(
+        "aqm",
+        &[("limit", limit)],
+        &registry.aqms,
+        "The queue's discipline and limit, or a scheduler and classes.",
+    );
+    let scheduled = registry.schedulers.iter().map(|s| scheduler(s, registry));
+    if let Some(Json::Array(each)) = queue.get_mut("oneOf") {
+        each.extend(scheduled);
+    }
+    let traffic = one_of("kind", &[], KINDS, "What the flows send. Default: bulk.");
+    let marker = one_of("kind", &[], &registry.markers, "A marker and its parameters.");
+    let mut tcp = object(&Map::new(), &[], Tcp::FIELDS);
+    tcp["description"] = json!("TCP: defaults of every flow, or what a group of flows changes of them.");
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Inprofile experiment",
+        "type": "object",
+        "required": ["title", "duration", "links", "flows"],
+        "additionalProperties": false,
+        "properties": {
+            "extends": { "type": "string", "minLength": 1,
+                "description": "An experiment file, by its path from this one's folder: what this one does not say is as there." },
+            "title": { "type": "string", "minLength": 1, "description": "What the experiment is about." },
+            "duration": time("How long it runs."),
+            "measure": table(&[], json!({
+                "from": time("Start of the window of every metric. Default: 0 s."),
+                "to": time("End of the window. Default: the end of the run."),
+                "at": name("The link measured. Default: the slowest, of equals the first."),
+                "distributions": { "type": "boolean", "default": false,
+                    "description": "Whether the distributions of delays and losses are measured. Default: only where every is given." },
+                "every": time("The length of the periods by which goodput and queueing delay are told (RFC 7928 §2.7: ten times the least round trip)."),
+            }), "Where and when metrics are measured."),
+            "seeds": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 10,
+                "description": "How many runs, with seeds from 1." },
+            "engine": table(&[], json!({
+                "profile": { "enum": ["exact", "exact_ns2_random", "ns2"], "default": "exact",
+                    "description": "Integer picoseconds; the same with ns-2's random numbers; or ns-2's order of events and clock, too." },
+            }), "The simulator."),
+            "tcp": tcp,
+            "links": list(link(&queue), 1, "Links, each in both directions."),
+            "flows": list(flow(&marker, &traffic, &tcp), 1, "Groups of flows."),
+            "edges": list(table(&["node", "marker"], json!({
+                "node": name("The node at whose ingress data is marked."),
+                "marker": marker,
+            }), "An aggregate marker."), 0, "Aggregate markers."),
+            "signals": list(signals(), 0, "Which mechanisms send signals to which."),
+            "monitors": list(monitor(), 0, "What is sampled over time."),
+            "plan": crate::read::plan::schema(),
+        },
+    })
+}
+
+/// A scheduler and its classes, each a queue of its own.
+fn scheduler(entry: &SchedulerEntry, registry: &Registry) -> Json {
+    let own = object(&Map::new(), &[], entry.fields);
+    let fields = own["properties"].as_object().cloned().unwrap_or_default();
+    let mut others = vec![
+        ("limit", quantity(Unit::Backlog, "The class's hard limit.")),
+        ("name", name("Its name: what flows say as class, and in results after the link's and a slash.")),
+    ];
+    others.extend(fields.iter().map(|(name, schema)| (name.as_str(), schema.clone())));
+    let mut class =
+        one_of("aqm", &others, &registry.aqms, "A class: a queue, and its parameters of the scheduler.");
+    let rate =
+        quantity(Unit::Rate, "Served at this rate and no faster. Default: whatever the scheduler gives it.");
+    if let Some(Json::Array(each)) = class.get_mut("oneOf") {
+        each.iter_mut().for_each(|schema| schema["properties"]["rate"] = rate.clone());
+    }
+    let mut schema = table(
+        &["scheduler", "classes"],
+        json!({ "scheduler": { "const": entry.name }, "classes": list(class, 1, "The classes, in order.") }),
+        &format!("{} ({})", entry.summary, entry.source),
+    );
+    schema["title"] = json!(entry.name);
+    schema
+}
+
+fn link(queue: &Json) -> Json {
+    let direction = |doc: &str| {
+        json!({
+            "rate": quantity(Unit::Rate, &format!("Bits per second on the wire{doc}")),
+            "capacity": capacity(),
+            "delay": time(&format!("Propagation{doc}")),
+            "queue": queue,
+        })
+    };
+    let mut properties = direction(".");
+    properties["name"] = name("Its name in results.");
+    properties["from"] = name("The node it starts at.");
+    properties["to"] = name("The node it ends at.");
+    properties["reverse"] = table(
+        &[],
+        direction(" on the way back. Default: as forward."),
+        "The other direction; without a queue of its own, drop-tail with room for 10000 packets.",
+    );
+    table(&["name", "from", "to", "rate", "delay", "queue"], properties, "A link.")
+}
+
+fn capacity() -> Json {
+    let step = table(
+        &["at", "rate"],
+        json!({ "at": time("When."), "rate": quantity(Unit::Rate, "The rate from then on.") }),
+        "A change of the rate.",
+    );
+    table(
+        &["steps"],
+        json!({
+            "steps": list(step, 1, "Changes of the rate, in the order of their times."),
+            "repeat": time("After how long it starts over with the link's rate. Default: never."),
+        }),
+        "How the link's rate changes over time.",
+    )
+}
+
+fn flow(marker: &Json, traffic: &Json, tcp: &Json) -> Json {
+    let rate = |doc: &str| quantity(Unit::Rate, doc);
+    let range = r"^\s*[0-9.eE+-]+\s*[a-zµμ]*\s*\.\.\s*[0-9.eE+-]+\s*[mnpuµμ]?s\s*$";
+    let rtt = json!({ "anyOf": [time("One for all."), { "type": "string", "pattern": range }] });
+    let arrivals = table(
+        &["every"],
+        json!({
+            "first": time("From when on. Default: 0 s."),
+            "every": time("Time between two, on average."),
+            "arrivals": { "enum": ["fixed", "poisson"], "default": "fixed", "description": "How it is drawn." },
+        }),
+        "One after the other.",
+    );
+    let uniform = range.replacen('^', r"^\s*uniform", 1);
+    table(
+        &["name", "from", "to"],
+        json!({
+            "name": name("Its name; flows are name.0, name.1, …"),
+            "count": { "type": "integer", "minimum": 0, "maximum": MAX_FLOWS, "default": 1, "description": "How many flows." },
+            "from": { "type": "string", "description": "\"H*\": one host per flow, joined by join; or the name of a node." },
+            "join": table(&["node", "rate"], json!({
+                "node": name("The node the hosts are joined to."),
+                "rate": rate("Rate of each access link, both ways."),
+                "limit": quantity(Unit::Backlog, "Limit of its queues. Default: 10000 packets."),
+            }), "The access links; their delay follows from rtt."),
+            "to": name("The node the data goes to."),
+            "rtt": or_list(rtt, "Propagation there and back: one, one each, or a range evenly spread."),
+            "start": or_list(
+                json!({ "anyOf": [time("A time."), { "type": "string", "pattern": uniform }, arrivals] }),
+                "When they start. Default: 0 s.",
+            ),
+            "stop": or_list(time("A time."), "When they stop sending new data. Default: they do not stop."),
+            "traffic": traffic,
+            "contract": or_list(rate("A rate."), "The assured rate of each."),
+            "marker": marker,
+            "class": name("The class of their packets and acknowledgements where a scheduler serves classes."),
+            "tcp": tcp,
+        }),
+        "A group of flows.",
+    )
+}
+
+fn signals() -> Json {
+    let loss = json!({ "type": "number", "minimum": 0, "maximum": 1, "default": 0,
+        "description": "Probability that a signal is lost, independently." });
+    table(
+        &["from", "to"],
+        json!({
+            "from": name("The sender: an edge by its node, a group of flows or one (tcp.0) by its marker, a queue by its link."),
+            "to": name("The receiver: likewise."),
+            "loss": loss,
+            "delay": time("How long a signal takes. Default: the propagation of the links between the two."),
+        }),
+        "What one mechanism sends in its ticks goes to another.",
+    )
+}
+
+fn monitor() -> Json {
+    let mut schema = table(
+        &["every"],
+        json!({
+            "queue": { "type": "string", "description": "A link; with .reverse its other direction, with /NAME one of its classes." },
+            "flows": { "type": "string", "description": "A group of flows, or one: tcp.0." },
+            "edge": name("An edge, by its node."),
+            "every": time("How often."),
+        }),
+        "One thing, sampled at regular times.",
+    );
+    schema["oneOf"] = json!([{ "required": ["queue"] }, { "required": ["flows"] }, { "required": ["edge"] }]);
+    schema
+}
+
+/// A table that is one of several mechanisms; the word under `key` selects which.
+fn one_of<M>(key: &str, others: &[(&str, Json)], entries: &[Entry<M>], doc: &str) -> Json {
+    let each = entries.iter().map(|e| {
+        let mut properties: Map<String, Json> =
+            others.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+        properties.insert(key.to_owned(), json!({ "const": e.name }));
+        let needed: Vec<&str> = std::iter::once(key).chain(others.iter().map(|(name, _)| *name)).collect();
+        let mut schema = object(&properties, &needed, e.fields);
+        schema["title"] = json!(e.name);
+        schema["description"] = json!(format!("{} ({})", e.summary, e.source));
+        schema
+    });
+    json!({ "description": doc, "oneOf": each.collect::<Vec<_>>() })
+}
+
+fn table(required: &[&str], properties: Json, doc: &str) -> Json {
+    json!({
+        "type": "object",
+        "description": doc,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn list(items: Json, least: u32, doc: &str) -> Json {
+    json!({ "type": "array", "items": items, "minItems": least, "description": doc })
+}
+
+fn or_list(one: Json, doc: &str) -> Json {
+    json!({ "description": doc, "anyOf": [one.clone(), { "type": "array", "items": one }] })
+}
+
+fn name(doc: &str) -> Json {
+    json!({ "type": "string", "description": doc })
+}
+
+fn time(doc: &str) -> Json {
+    quantity(Unit::Time, doc)
+}

@@ -1,0 +1,160 @@
+//! Links whose queue is several: as read, as described, as built, and as they come out of a run.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::registry::Registry;
+use inprofile_core::units::Rate;
+use inprofile_experiment::{Problem, Scenario, Severity, catalogue, schema};
+use inprofile_sim::engine;
+use inprofile_sim::network::Target;
+use inprofile_sim::outcome::{LinkOutcome, Outcome};
+use serde_json::json;
+
+fn read(set: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good/classes.toml");
+    let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Scenario::parse(&std::fs::read_to_string(path).unwrap(), "classes.toml", &set, &Registry::default())
+}
+
+fn with(set: &[(&str, &str)]) -> Scenario {
+    read(set).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn run(scenario: &Scenario, trace: bool) -> Outcome {
+    engine::run(scenario.network(1, trace), &AtomicBool::new(false), None).unwrap()
+}
+
+fn sent(class: &LinkOutcome) -> u64 {
+    class.window.sent_bytes.iter().sum()
+}
+
+#[test]
+fn check_shows_each_class_with_what_it_was_given() {
+    let queue = &with(&[]).describe()["links"][0]["queue"];
+    assert_eq!(queue["scheduler"], "priority");
+    let [ef, af] = queue["classes"].as_array().unwrap().as_slice() else { panic!("{queue}") };
+    assert_eq!(
+        (&ef["name"], &ef["aqm"], &ef["rate"]),
+        (&json!("ef"), &json!("drop_tail"), &json!("1 Mbit/s"))
+    );
+    // 50 packets of 1040 B at the class's own rate.
+    assert_eq!(ef["limit"]["ms"], json!(416.0));
+    assert_eq!((&af["in"]["min_th"]["packets"], af.get("rate")), (&json!(45.0), None));
+    let back = &with(&[]).describe()["links"][1]["queue"];
+    assert_eq!(back["classes"][1]["quantum"]["bytes"], json!(1040.0));
+}
+
+#[test]
+fn classes_are_numbered_as_links_name_them_and_found_by_name() {
+    let net = with(&[]).network(1, false);
+    let numbers = |l: usize| -> Vec<_> {
+        net.links[l].queue.classes().iter().map(|c| (c.name.as_str(), c.setup.number)).collect()
+    };
+    assert_eq!(numbers(0), [("ef", 1), ("af", 2)]);
+    assert_eq!(numbers(1), [("af", 2), ("ef", 1)]);
+    assert_eq!(net.flows.iter().map(|f| f.class).collect::<Vec<_>>(), [1, 1, 2, 2, 2]);
+    assert_eq!(
+        net.monitors.iter().map(|m| (m.name.as_str(), m.target)).collect::<Vec<_>>(),
+        [("bottleneck/af", Target::Class(0, 1))]
+    );
+    let slower = with(&[("links.bottleneck.queue.classes.ef.rate", "500 kbit/s")]).network(1, false);
+    assert_eq!(slower.links[0].queue.classes()[0].setup.rate, Some(Rate(500_000)));
+}
+
+#[test]
+fn an_experiment_without_classes_is_filed_as_before() {
+    let text = include_str!("good/two-flows.toml");
+    let scenario = Scenario::parse(text, "two-flows.toml", &[], &Registry::default()).unwrap();
+    assert!(!scenario.canonical().contains("class"));
+    assert_ne!(
+        with(&[]).canonical(),
+        with(&[("links.bottleneck.queue.classes.ef.rate", "2 Mbit/s")]).canonical()
+    );
+}
+
+/// The expedited class has two TCPs that would take the whole link, and gets its rate to the packet; the assured class
+/// gets the rest; rows of classes add up to the link's.
+#[test]
+fn a_class_has_its_set_rate_and_the_other_the_rest() {
+    let outcome = run(&with(&[]), false);
+    let link = &outcome.links[0];
+    let [ef, af] = link.classes.as_slice() else { panic!("two classes") };
+    let seconds = 8.0;
+    let rate = |class| sent(class) as f64 * 8.0 / seconds;
+    assert!((rate(ef) - 1e6).abs() <= 8.0 * 1040.0 / seconds, "{}", rate(ef));
+    assert!(rate(af) > 2.9e6 && rate(af) <= 3e6 + 8.0 * 1040.0, "{}", rate(af));
+    assert_eq!(link.window, ef.window.and(&af.window));
+    assert_eq!(link.total, ef.total.and(&af.total));
+    assert_eq!(link.waiting, ef.waiting + af.waiting);
+    assert!((link.queue_mean - ef.queue_mean - af.queue_mean).abs() < 1e-9);
+    // Colours and early drops are the assured class's alone.
+    assert!(af.total.dropped[0].iter().sum::<u64>() > 0 && ef.total.dropped[0] == [0; 3]);
+    assert!(af.total.arrived[1] > 0 && ef.total.arrived[1] == 0);
+}
+
+/// With nobody else about, the link sleeps between the packets of a class at a set rate, and wakes up for each.
+#[test]
+fn a_class_alone_keeps_its_rate() {
+    let set = [
+        ("flows.tcp.start", "9.9 s"),
+        ("measure.to", "9 s"),
+        ("links.bottleneck.queue.classes.ef.rate", "700 kbit/s"),
+    ];
+    let outcome = run(&with(&set), false);
+    let link = &outcome.links[0];
+    let rate = sent(&link.classes[0]) as f64 * 8.0 / 7.0;
+    assert!((rate - 7e5).abs() <= 8.0 * 1040.0 / 7.0, "{rate}");
+    assert_eq!(sent(&link.classes[1]), 0);
+}
+
+#[test]
+fn watching_a_class_or_writing_verdicts_down_changes_nothing() {
+    let plain = |o: Outcome| Outcome { verdicts: Vec::new(), series: Vec::new(), events: 0, ..o };
+    let (quiet, traced) = (run(&with(&[("monitors", "[]")]), false), run(&with(&[]), true));
+    let series = &traced.series[0];
+    assert_eq!(series.columns[0].0, "packets");
+    assert!(series.columns.iter().any(|(name, _)| *name == "avg"), "the discipline's gauges");
+    assert_eq!(plain(quiet), plain(traced));
+}
+
+/// Under deficit round robin what each class gets of a full link is as its quantum. (Windows of 20 packets fill the link and
+/// both queues without a loss, so that both always have something to send.)
+#[test]
+fn shares_are_as_the_quanta() {
+    let drr = r#"[
+        { name = "ef", aqm = "drop_tail", limit = "100 packets", quantum = "1 packets" },
+        { name = "af", aqm = "drop_tail", limit = "100 packets", quantum = "3 packets" },
+    ]"#;
+    let set = [("links.bottleneck.queue.scheduler", "drr"), ("links.bottleneck.queue.classes", drr)];
+    let outcome = run(&with(&set), false);
+    let [ef, af] = outcome.links[0].classes.as_slice() else { panic!("two classes") };
+    let ratio = sent(af) as f64 / sent(ef) as f64;
+    assert!((ratio - 3.0).abs() < 0.01, "{ratio}");
+}
+
+#[test]
+fn a_class_that_nobody_looks_at_is_warned_of() {
+    let text = include_str!("good/two-flows.toml").replacen("count = 2\n", "count = 2\nclass = \"af\"\n", 1);
+    let scenario = Scenario::parse(&text, "two-flows.toml", &[], &Registry::default()).unwrap();
+    let said: Vec<String> = scenario.warnings().iter().map(ToString::to_string).collect();
+    assert!(said.iter().any(|w| w.contains("no link on the route of tcp has classes")), "{said:?}");
+    // A quantum below a packet is served, with a warning.
+    let small = with(&[("links.bottleneck.reverse.queue.classes.ef.quantum", "500 B")]);
+    assert!(small.warnings().iter().any(|w| w.severity == Severity::Warning && w.path.ends_with("quantum")));
+}
+
+#[test]
+fn catalogue_and_schema_know_schedulers() {
+    let registry = Registry::default();
+    let all = catalogue(&registry);
+    let drr = all.as_array().unwrap().iter().find(|m| m["name"] == "drr").unwrap();
+    assert_eq!((&drr["kind"], &drr["parameters"][0]["name"]), (&json!("scheduler"), &json!("quantum")));
+    let schema = schema(&registry);
+    let queues =
+        schema["then"]["properties"]["links"]["items"]["properties"]["queue"]["oneOf"].as_array().unwrap();
+    let drr = queues.iter().find(|q| q["title"] == "drr").unwrap();
+    let class = &drr["properties"]["classes"]["items"]["oneOf"][0];
+    assert!(class["required"].as_array().unwrap().contains(&json!("quantum")));
+    assert!(class["properties"].get("rate").is_some());
+}

@@ -1,0 +1,33 @@
+//! The tests of the crate in one program, a file for each subject.
+
+mod applications;
+mod bad;
+mod checksums;
+mod classes;
+mod closed_loops;
+mod delay_and_rate;
+mod dwred;
+mod extends;
+mod fdd_red;
+mod flow_queueing;
+mod fuzz;
+mod good;
+mod l4s;
+mod limits;
+mod linux_tcp;
+mod markers;
+mod measures;
+mod no_panic;
+mod ns2;
+mod own_discipline;
+mod pacing;
+mod parity;
+mod queueing_theory;
+mod random;
+mod runs;
+mod scalable;
+mod services;
+mod signals;
+mod slow_start;
+mod traffic;
+mod warnings;

@@ -1,0 +1,195 @@
+//! Random frames, and good ones of every encapsulation with some bytes changed, through both directions of a router with a bit
+//! of everything: nothing panics, every frame is accounted for, and what leaves has a code point that was bought.
+
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Duration, Time};
+use inprofile_live::packet::Layer;
+use inprofile_router::router::Router;
+
+use crate::bench;
+use crate::frames::{Ip, Wrap, other};
+
+const FILE: &str = r#"
+inside = "a"
+outside = "b"
+flows = 256
+frames.unreadable = "best_effort"
+overhead = "38 B"
+mpu = "84 B"
+[upstream]
+rate = "20 Mbit/s"
+queue = { aqm = "rio", limit = "100 packets", ecn = true, in = { min_th = "45 packets", max_th = "60 packets", max_p = 0.02 }, out = { min_th = "10 packets", max_th = "30 packets", max_p = 0.1 } }
+best_effort = { aqm = "red", limit = "50 ms", min_th = "5 packets", max_th = "15 packets", max_p = 0.1, ecn = true }
+aggregate = { kind = "ard", tpr_max = "9 Mbit/s", bucket = "60 packets", t_rd = "15 packets", max_rem = 0.5, p_drop = 0.02, interval = "10 s" }
+[[upstream.classes]]
+name = "voice"
+dscp = ["EF"]
+aqm = "drop_tail"
+limit = "50 packets"
+rate = "5 Mbit/s"
+[[upstream.customers]]
+name = "alice"
+prefix = ["10.0.0.1", "2001:db8::1"]
+contract = "2 Mbit/s"
+marker = { kind = "srtcm", cbs = "15 kB", ebs = "15 kB" }
+services = [{ class = "voice", rate = "1 Mbit/s", burst = "3 kB" }]
+[[upstream.customers]]
+name = "bob"
+prefix = ["10.0.0.0/24", "2001:db8::/32"]
+contract = "2 Mbit/s"
+marker = { kind = "tsw3cm", ptr = "3 Mbit/s" }
+[downstream]
+role = "core"
+rate = "20 Mbit/s"
+queue = { aqm = "fdd_red", limit = "100 packets", min_th = "15 packets", max_th = "50 packets", max_p = 0.1 }
+aggregate = { kind = "twam" }
+[[downstream.customers]]
+name = "all"
+prefix = ["0.0.0.0/0", "::/0"]
+contract = "10 Mbit/s"
+marker = { kind = "token_bucket", depth = "30 kB" }
+"#;
+
+/// Frames of each kind: mutated and random.
+fn cases() -> u64 {
+    match std::env::var("PACKETS") {
+        Ok(n) => n.parse().expect("PACKETS is a number"),
+        Err(_) => 20_000,
+    }
+}
+
+fn below(rng: &mut Rng, n: usize) -> usize {
+    (rng.uniform() * n as f64) as usize
+}
+
+/// A frame of some encapsulation, with nothing wrong about it.
+fn good(rng: &mut Rng) -> Vec<u8> {
+    let mut wraps: Vec<Wrap> = (0..below(rng, 6))
+        .map(|_| Wrap::Tag([0x8100, 0x88a8, 0x9100][below(rng, 3)], below(rng, 65_536) as u16))
+        .collect();
+    match below(rng, 4) {
+        0 => wraps.push(Wrap::Pppoe(below(rng, 65_536) as u16)),
+        1 => wraps.push(Wrap::Mpls(1 + below(rng, 9) as u8, below(rng, 8) as u8)),
+        _ => {}
+    }
+    let v6 = below(rng, 2) == 0;
+    let payload: Vec<u8> = (0..below(rng, 60)).map(|_| below(rng, 256) as u8).collect();
+    match below(rng, 14) {
+        // Neighbour discovery, and spanning trees by LLC and behind SNAP.
+        12 => {
+            let mut frame = Ip { v6: true, bytes: 72, protocol: 58, wraps, ..Ip::default() }.frame();
+            let at = frame.at();
+            (frame.0[at + 7], frame.0[at + 40], frame.0[at + 41]) = (255, 133 + below(rng, 5) as u8, 0);
+            frame.0
+        }
+        13 => {
+            let llc: [&[u8]; 2] = [&[0x42, 0x42, 3], &[0xaa, 0xaa, 3, 0, 0, 0x0c, 0x01, 0x0b]];
+            other(0x0026 + below(rng, 90) as u16, &[llc[below(rng, 2)], &payload].concat()).0
+        }
+        0 => {
+            other([0x0806, 0x88cc, 0x8809, 0x888e, 0x8863, 0x8864, 0x8847, 0x0026][below(rng, 8)], &payload).0
+        }
+        _ => {
+            let most = [80, 1_440][below(rng, 2)];
+            let ip = Ip {
+                v6,
+                from: [1, 2, 77][below(rng, 3)],
+                port: below(rng, 65_536) as u16,
+                octet: below(rng, 256) as u8,
+                protocol: [6, 17, 58, 44, 0, 60, 51][below(rng, 7)],
+                bytes: 60 + below(rng, most),
+                says: None,
+                fragment: [0, 0x2000, 0x4000, 0x0007][below(rng, 4)],
+                options: below(rng, 11) as u8,
+                wraps,
+            };
+            if below(rng, 4) == 0 { ip.frame().padded().0 } else { ip.frame().0 }
+        }
+    }
+}
+
+/// What of it is changed, made longer or cut off.
+fn mutate(frame: &mut Vec<u8>, rng: &mut Rng) {
+    for _ in 0..below(rng, 6) {
+        let at = 12 + below(rng, frame.len() - 12).min(70);
+        if let Some(byte) = frame.get_mut(at) {
+            *byte = if below(rng, 2) == 0 { below(rng, 256) as u8 } else { *byte ^ (1 << below(rng, 8)) };
+        }
+    }
+    match below(rng, 8) {
+        0 => frame.truncate(below(rng, frame.len() + 1)),
+        1 => frame.resize(frame.len() + below(rng, 40), 0xa5),
+        _ => {}
+    }
+}
+
+fn random(rng: &mut Rng) -> Vec<u8> {
+    let length = below(rng, 200);
+    let mut frame: Vec<u8> = (0..length).map(|_| below(rng, 256) as u8).collect();
+    // Most get further than their EtherType.
+    if length > 15 && below(rng, 4) > 0 {
+        let kinds = [0x0800u16, 0x86dd, 0x8100, 0x88a8, 0x8847, 0x8864, 0x0026];
+        frame[12..14].copy_from_slice(&kinds[below(rng, kinds.len())].to_be_bytes());
+        frame[14] = [frame[14], 0x45, 0x60, 0x11][below(rng, 4)];
+    }
+    frame
+}
+
+/// Runs so many through; the DSCP of each IP packet that leaves upstream, as a reader of the test's own finds it in plain frames.
+fn flood(make: fn(&mut Rng) -> Vec<u8>, seed: u64) {
+    let mut rng = Rng::for_component(seed, "mutated");
+    let mut router = Router::new(bench::config(FILE), Layer::Ethernet, seed);
+    let (mut now, mut left) = (Time::ZERO, [0u64; 2]);
+    for n in 0..cases() {
+        let mut frame = make(&mut rng);
+        now += Duration((rng.uniform() * 1e8) as u64);
+        router.set_present(now);
+        router.arrive(now, (n % 2) as usize, Layer::Ethernet, &mut frame);
+        for (lane, left) in router.lanes.iter_mut().zip(&mut left) {
+            *left += lane.leaving.times().len() as u64;
+        }
+        for frame in router.lanes[0].leaving.iter() {
+            if let Some([0x08, 0x00, 0x45, octet]) = frame.get(12..16).filter(|_| frame.len() >= 34) {
+                assert!([0, 10, 12, 14, 46].contains(&(octet >> 2)), "{:02x?}", &frame[..34]);
+            }
+        }
+        router.lanes.iter_mut().for_each(|l| l.leaving.clear());
+        if n % 1_000 == 0 {
+            router.check().unwrap();
+        }
+    }
+    while router.waiting() > 0 {
+        let Some(due) = router.due() else { break };
+        router.advance(due);
+    }
+    for (lane, left) in router.lanes.iter_mut().zip(&mut left) {
+        *left += lane.leaving.times().len() as u64;
+    }
+    router.check().unwrap();
+    for (lane, left) in router.lanes.iter().zip(left) {
+        let t = lane.path.totals();
+        let census: u64 = lane.path.census().total();
+        assert_eq!((t.came, t.passed, census), (cases() / 2, 0, cases() / 2));
+        assert_eq!(t.sent, left);
+        assert!(t.sent > cases() / 10, "{t:?}");
+    }
+    let census: Vec<_> = router.lanes[0].path.census().iter().collect();
+    println!("{} frames: {:?}, {census:?}", cases(), router.lanes.map(|l| *l.path.totals()));
+}
+
+#[test]
+fn mutated_frames_are_accounted_for() {
+    flood(
+        |rng| {
+            let mut frame = good(rng);
+            mutate(&mut frame, rng);
+            frame
+        },
+        1,
+    );
+}
+
+#[test]
+fn random_frames_are_accounted_for() {
+    flood(random, 2);
+}
