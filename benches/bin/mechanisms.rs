@@ -267,6 +267,7 @@ fn decide(file: &[u8], burst: usize) {
         r#in: Thresholds { min_th: packets(8), max_th: packets(14), max_p: 0.05 },
         out: Thresholds { min_th: packets(5), max_th: packets(20), max_p: 0.1 },
         avg_update: rio::AvgUpdate::ClarkFang,
+        count: rio::Counted::Own,
         byte_scaled: false,
         watch: false,
         common: Common { w_q, ..defaults() },

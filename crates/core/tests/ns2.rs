@@ -111,6 +111,7 @@ fn rio_with_the_fault_in_its_averages_is_ns2s() {
         ("gentle", Value::Flag(false)),
         ("wait", Value::Flag(true)),
         ("avg_update", Value::Choice("ns2")),
+        ("count", Value::Choice("own")),
         ("watch", Value::Flag(false)),
     ];
     same(include_str!("golden/ns2-rio.txt"), 20.0, build("rio", own), 12);

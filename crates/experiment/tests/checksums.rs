@@ -118,6 +118,7 @@ fn queues() -> Vec<String> {
             ", avg_update = \"ns2\"",
             ", gentle = true, wait = true, ecn = true, watch = true",
             ", byte_scaled = true, mean_packet = \"500 B\"",
+            ", count = \"shared\", wait = true",
             ", variant = \"ns2\"",
             ", variant = \"ns2\", avg_update = \"every_arrival\"",
             ", variant = \"ns2\", avg_update = \"own_colour\", wait = true",
@@ -135,6 +136,7 @@ fn queues() -> Vec<String> {
             ", strictness = 0.5, watch = true",
             ", counts = \"joint\", avg_update = \"clark_fang\", gentle = true, ecn = true",
             ", byte_scaled = true, wait = true",
+            ", count = \"shared\"",
             ", variant = \"ns2\", counts = \"joint\"",
         ],
     );

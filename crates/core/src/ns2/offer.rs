@@ -156,7 +156,7 @@ pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
         "rio" => entry(
             e,
             fields!([VARIANT, avg_update(&|| Value::Choice("clark_fang"))], rio::Params),
-            &|v, c| rio::Params::from_values(&without_fault(v)).check(c),
+            &|v, c| own_counts(v).and_then(|()| rio::Params::from_values(&without_fault(v)).check(c)),
             &|v, c| {
                 let p = rio::Params::from_values(&without_fault(v));
                 match (is_set(v, "variant"), is_set(v, "avg_update")) {
@@ -170,7 +170,9 @@ pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
         "rio_plus_out" => entry(
             e,
             fields!([VARIANT, avg_update(&|| Value::Choice("every_arrival"))], rio_plus_out::Params),
-            &|v, c| rio_plus_out::Params::from_values(&without_fault(v)).check(c),
+            &|v, c| {
+                own_counts(v).and_then(|()| rio_plus_out::Params::from_values(&without_fault(v)).check(c))
+            },
             &|v, c| {
                 let p = rio_plus_out::Params::from_values(&without_fault(v));
                 match (is_set(v, "variant"), is_set(v, "avg_update")) {
@@ -280,6 +282,18 @@ pub fn without_fault(values: &Values) -> Values {
         _ => (*name, value.clone()),
     };
     Values(values.0.iter().map(known).collect())
+}
+
+/// ns-2's RIO has a count for each colour and nothing else.
+fn own_counts(values: &Values) -> Result<(), Fault> {
+    if is_set(values, "variant") && values.get("count") == Some(&Value::Choice(rio::Counted::Shared.word())) {
+        return Err(Fault {
+            field: "count",
+            problem: "variant = \"ns2\" counts IN and OUT packets apart, as ns-2 does".into(),
+            remedy: "count = \"own\", or variant = \"floyd93\"".into(),
+        });
+    }
+    Ok(())
 }
 
 fn check_limit(values: &Values, context: &Context) -> Result<Vec<Warning>, Fault> {

@@ -2,7 +2,7 @@
 
 use inprofile_core::aqm::red::DropAt;
 use inprofile_core::aqm::red::common::Common;
-use inprofile_core::aqm::rio::AvgUpdate;
+use inprofile_core::aqm::rio::{AvgUpdate, Counted};
 use inprofile_core::aqm::wred::Averages;
 use inprofile_core::aqm::{red, rio, wred};
 use inprofile_core::ns2::offer::{is_set, without_fault, word};
@@ -210,6 +210,7 @@ impl Script {
                 at_in || p.avg_update != AvgUpdate::ClarkFang,
                 &format!("avg_update: {}, without its queue's", word(&aqm.values, "avg_update")),
             );
+            lacks(p.count != Counted::Own, "count: dsRED counts each colour's packets apart");
             lacks(p.byte_scaled, "byte_scaled: dsRED doesn't scale");
             wred::Params {
                 green: p.r#in,

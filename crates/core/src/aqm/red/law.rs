@@ -384,6 +384,12 @@ impl Count {
         }
     }
 
+    /// A packet that is not tested here counts all the same: one more let by, or none while the average is below min_th.
+    #[inline]
+    pub(crate) fn let_by(&mut self, avg: f64, curve: &Curve) {
+        self.0 = if avg < curve.min_th { BELOW } else { self.0.saturating_add(1) };
+    }
+
     /// Fig. 2. A number is drawn only where it decides.
     #[cold]
     #[inline(never)]

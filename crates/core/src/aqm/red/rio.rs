@@ -2,7 +2,7 @@
 //!
 //! An IN packet is tested with the average number of IN packets in the queue, an OUT packet with the average of all. So as
 //! the queue grows, OUT packets are dropped early and then all of them, and IN packets are dropped only when they alone
-//! congest the link. Each colour has its own curve and its own count.
+//! congest the link. Each colour has its own curve and its own count; with `count = shared` OUT's count takes in IN packets too.
 //! Source: Clark and Fang 1998; average, curve and count are the [law](super::law)'s, for two colours. Idle time of the link
 //! ages both averages, whichever arrival ends it. Every colour but green is OUT.
 //! Non-goal: more than two drop precedences ([WRED](super::wred), RIO-C with three).
@@ -39,6 +39,17 @@ crate::choice! {
     }
 }
 
+crate::choice! {
+    /// Which packets the test of OUT packets counts as let by since the last drop. No text says; public code has both.
+    pub enum Counted {
+        /// OUT packets since an OUT packet was dropped: each test is a RED by itself (ns-2's `rio.cc`, Linux's GRED).
+        Own = "own",
+        /// All packets since any was dropped, so that an IN packet brings the next OUT drop nearer (ALTQ's `altq_rio.c`, in which
+        /// a packet also counts for every higher drop precedence).
+        Shared = "shared",
+    }
+}
+
 impl AvgUpdate {
     /// `[colour][average]`: whether an arrival of this colour is a sample for this average.
     #[must_use]
@@ -60,6 +71,8 @@ crate::params! {
         out: Thresholds;
         /// At which arrivals the averages take a sample.
         avg_update: AvgUpdate = AvgUpdate::ClarkFang;
+        /// Which packets space the drops of OUT packets: OUT packets alone, or IN packets too.
+        count: Counted = Counted::Own;
         /// The probability is multiplied by the packet's size / mean_packet.
         byte_scaled: bool = false;
         /// Keeps, by flow, the mean of avg − avg_in over the flow's IN packets as they join.
@@ -73,6 +86,8 @@ crate::params! {
 pub struct Rio<R = Floyd93> {
     pub(crate) law: Law<2, R>,
     seen: Option<Box<OutSeen>>,
+    /// Whether IN packets count for the test of OUT packets.
+    shared: bool,
 }
 
 impl Build for Params {
@@ -129,7 +144,8 @@ impl Params {
         let curves = [self.r#in.curve(), self.out.curve()];
         let rule = self.common.rule(self.out.min_th, self.byte_scaled, context);
         let config = Config::new(self.common.weight(context), curves, self.avg_update.takes(), rule);
-        Rio { law: Law::new(config), seen: self.watch.then(Box::default) }
+        let shared = self.count == Counted::Shared;
+        Rio { law: Law::new(config), seen: self.watch.then(Box::default), shared }
     }
 }
 
@@ -167,6 +183,17 @@ impl<R: Variant> Rio<R> {
         why.note("avg", self.law.vars.avg[OUT]);
         why.note("avg_in", self.law.vars.avg[IN]);
         arrival
+    }
+
+    /// Counts an IN packet for the test of OUT packets, where they share the count: it is let by, or restarts it.
+    #[inline(always)]
+    pub(crate) fn share(&mut self, colour: usize, verdict: Admission) {
+        if self.shared && colour == IN {
+            self.law.vars.count[OUT].let_by(self.law.vars.avg[OUT], &self.law.config.curves[OUT]);
+            if verdict != Admission::Admit {
+                self.law.vars.count[OUT].restart();
+            }
+        }
     }
 
     /// Notes what an IN packet that joins sees of OUT packets, if that is watched.
@@ -222,6 +249,7 @@ impl<R: Variant> Aqm for Rio<R> {
         let arrival = self.sample(now, packet, queue, why);
         let test = self.law.test(&arrival, rng, why);
         let verdict = self.law.conclude(packet, arrival.colour, test, queue.fits(packet.size));
+        self.share(arrival.colour, verdict);
         self.watch(packet, verdict);
         verdict
     }

@@ -7,13 +7,14 @@
 //! decrease linearly as avg_in falls from IN's min_th to 0.
 //! The paper updates both averages at every arrival, so that their difference is the average of OUT packets: hence
 //! `avg_update = every_arrival`. If IN's average is updated at IN arrivals only, a negative difference counts as 0.
-//! Each RED spaces its own drops by its own count; with `counts = joint` an OUT packet lost to either test restarts both.
+//! Each RED spaces its own drops by its own count; with `counts = joint` an OUT packet lost to either test restarts both. With
+//! `count = shared` RIO's test of OUT packets counts IN packets too; the third RED, which is told of OUT packets only, does not.
 //! Non-goal: more than two drop precedences.
 
 use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
 use crate::aqm::red::law::{Count, Curve, DropTest, EARLY, EarlyTest, FORCED, Floyd93, Variant};
-use crate::aqm::red::rio::{self, AvgUpdate, Names, OUT, Rio};
+use crate::aqm::red::rio::{self, AvgUpdate, Counted, Names, OUT, Rio};
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -46,6 +47,8 @@ crate::params! {
         strictness: f64 [UNIT] = 0.0;
         /// At which arrivals the averages take a sample.
         avg_update: AvgUpdate = AvgUpdate::EveryArrival;
+        /// Which packets space the drops of OUT packets by the second RED: OUT packets alone, or IN packets too.
+        count: Counted = Counted::Own;
         /// The probability is multiplied by the packet's size / mean_packet.
         byte_scaled: bool = false;
         /// Whether an OUT packet's two tests count packets each since its own last drop, or both since the last of either.
@@ -104,6 +107,7 @@ impl Params {
             r#in: self.r#in.clone(),
             out: self.total.clone(),
             avg_update: self.avg_update,
+            count: self.count,
             byte_scaled: self.byte_scaled,
             watch: self.watch,
             common: self.common.clone(),
@@ -264,6 +268,7 @@ impl<R: Variant> Aqm for RioPlusOut<R> {
             test = self.test_out(packet, queue, rng, why);
         }
         let verdict = self.rio.law.conclude(packet, arrival.colour, test, queue.fits(packet.size));
+        self.rio.share(arrival.colour, verdict);
         self.rio.watch(packet, verdict);
         let failed = match test {
             EarlyTest::Pass => None,

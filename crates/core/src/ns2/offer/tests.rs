@@ -45,4 +45,14 @@ fn words_build_what_they_say() {
     assert_eq!(built(NS2, "every_arrival"), "Ns2Rio");
     assert_eq!(built(FLOYD93, NS2), "RioAtIn");
     assert_eq!(built(NS2, NS2), "Ns2RioAtIn");
+    let shared = |variant| {
+        let given = vec![
+            ("in", group()),
+            ("out", group()),
+            ("variant", Value::Choice(variant)),
+            ("count", Value::Choice("shared")),
+        ];
+        (rio.check)(&Values(given).filled(rio.fields), &context).map(|_| ()).map_err(|f| f.field)
+    };
+    assert_eq!((shared(FLOYD93), shared(NS2)), (Ok(()), Err("count")));
 }

@@ -20,6 +20,7 @@ fn rio<R: UpdateAtIn>() -> Rio<AtInOnly<R>> {
         out: packets(20.0, 40.0),
         avg_update: AvgUpdate::ClarkFang,
         byte_scaled: false,
+        count: crate::aqm::rio::Counted::Own,
         watch: false,
         common: Common { w_q: 0.5, ..crate::params::defaults() },
     };

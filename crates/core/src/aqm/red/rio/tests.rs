@@ -28,6 +28,7 @@ fn params(w_q: f64) -> Params {
         out: thresholds(20.0, 40.0, 0.05),
         avg_update: AvgUpdate::ClarkFang,
         byte_scaled: false,
+        count: Counted::Own,
         watch: false,
         common: Common { w_q, gentle: false, wait: false, ecn: false, mean_packet: None },
     }
@@ -75,6 +76,50 @@ fn golden_draws() {
     let first = "oIOIoiOIoIOIOIoIOioIoIOIoIoIOioIoIOIoIoIOiOIoIOIoI";
     let second = "OioIoIoiOIOioIoiOIoIoIOIoIoIOIoiOIoIOIoiOIoIOIoiOI";
     assert_eq!(text, [first, second].concat());
+}
+
+/// The same packets where OUT's test counts IN packets too: 34 OUT drops for 28.
+#[test]
+fn golden_draws_of_a_shared_count() {
+    let (r#in, out) = (thresholds(10.0, 20.0, 0.3), thresholds(5.0, 25.0, 0.4));
+    let mut rio = Params { r#in, out, count: Counted::Shared, ..params(1.0) }.build(&CONTEXT);
+    let mut rng = Rng::for_component(1, "rio");
+    let text: String = (0..100)
+        .map(|i| {
+            let (colour, joined, dropped) = if i % 2 == 0 { (O, 'O', 'o') } else { (I, 'I', 'i') };
+            let admitted = arrive(&mut rio, i, colour, &mut Fake::of(14, 6), &mut rng) == Admit;
+            if admitted { joined } else { dropped }
+        })
+        .collect();
+    let first = "oIoIoiOIoIoIoIoIoioIoIOIoIOiOIoiOIoIoIoIOiOIoIOIoI";
+    let second = "OioIoIoioIoiOIoIoIoiOIoiOioIOIoIoIOIoiOIoioIoIoIOI";
+    assert_eq!(text, [first, second].concat());
+}
+
+/// (colour, IN waiting, OUT waiting) → OUT's count after it, at w_q = 1 where out.min_th is 20 and out.max_th 40.
+#[test]
+fn what_a_shared_count_counts() {
+    let after = |count| {
+        let mut rio = Params { count, ..params(1.0) }.build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio");
+        [
+            (I, 10, 9),  // below out.min_th: none
+            (I, 10, 10), // the first from there on
+            (O, 10, 10),
+            (I, 20, 0), // few of them OUT: it is the average of all that counts
+            (R, 19, 1),
+            (O, 10, 30), // dropped
+            (I, 10, 30),
+            (I, 60, 0), // dropped
+            (I, 19, 0),
+        ]
+        .map(|(colour, ins, outs)| {
+            arrive(&mut rio, 0, colour, &mut Fake::of(ins, outs), &mut rng);
+            rio.law.vars.count[OUT].get()
+        })
+    };
+    assert_eq!(after(Counted::Shared), [-1, 0, 1, 2, 3, 0, 1, 0, -1]);
+    assert_eq!(after(Counted::Own), [-1, -1, 0, 0, 1, 0, 0, 0, 0]);
 }
 
 #[test]
@@ -193,6 +238,10 @@ fn queue_of(now: u64, gap: u64, ins: u32, outs: u32, idle: Option<f64>) -> (Fake
     (queue, ps)
 }
 
+fn counted(shared: bool) -> Counted {
+    if shared { Counted::Shared } else { Counted::Own }
+}
+
 fn by_option() -> impl Strategy<Value = AvgUpdate> {
     prop::sample::select(vec![AvgUpdate::ClarkFang, AvgUpdate::EveryArrival, AvgUpdate::OwnColour])
 }
@@ -200,9 +249,9 @@ fn by_option() -> impl Strategy<Value = AvgUpdate> {
 proptest! {
     /// Where all packets are of one colour, RIO is a RED with that colour's thresholds.
     #[test]
-    fn one_colour_alone_is_red(steps in arrivals(), out: bool, gentle: bool, wait: bool, avg_update in by_option(),
-                               w_q in 0.01f64..=1.0, seed: u64) {
-        let p = Params { avg_update, common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
+    fn one_colour_alone_is_red(steps in arrivals(), out: bool, gentle: bool, wait: bool, shared: bool,
+                               avg_update in by_option(), w_q in 0.01f64..=1.0, seed: u64) {
+        let p = Params { avg_update, count: counted(shared), common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
         let (mut rio, mut red) = (p.build(&CONTEXT), red_of(if out { &p.out } else { &p.r#in }, &p));
         let colour = if out { O } else { I };
         let (mut a, mut b) = (Rng::for_component(seed, "rio"), Rng::for_component(seed, "rio"));
@@ -220,9 +269,9 @@ proptest! {
 
     /// Everything recomputed from the whole past, at every arrival.
     #[test]
-    fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, avg_update in by_option(),
-                              w_q in 0.01f64..=1.0, seed: u64) {
-        let p = Params { avg_update, common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
+    fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, shared: bool,
+                              avg_update in by_option(), w_q in 0.01f64..=1.0, seed: u64) {
+        let p = Params { avg_update, count: counted(shared), common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
         let mut rio = p.build(&CONTEXT);
         let mut rng = Rng::for_component(seed, "rio");
         let (mut all, mut ins_only) = (Vec::new(), Vec::new());
@@ -259,10 +308,41 @@ proptest! {
             };
             prop_assert_eq!(fast, slow);
             past.push(Past { avg, dropped: fast != Admit });
+            if shared && colour == I {
+                past_out.push(Past { avg: rio.law.vars.avg[OUT], dropped: fast != Admit });
+            }
         }
         let mut counted = 0;
         Mechanism::stats(&rio, &mut |_, n| counted += n);
-        let dropped = past_in.iter().chain(&past_out).filter(|p| p.dropped).count();
+        let of_in = past_in.iter().filter(|p| p.dropped).count();
+        // In a shared count each IN packet is there twice.
+        let dropped = past_out.iter().filter(|p| p.dropped).count() + if shared { 0 } else { of_in };
         prop_assert_eq!(counted, dropped as u64);
+    }
+
+    /// With `wait` from 1/p_b to 2/p_b packets lie between two OUT drops (Floyd and Jacobson 1993, §7): of OUT packets alone, or of both
+    /// colours where they share the count. So an OUT packet behind a train of IN packets is more likely to go.
+    #[test]
+    fn gaps_between_out_drops_are_of_what_is_counted(colours in prop::collection::vec(any::<bool>(), 200..600), shared: bool,
+                                                     outs in 10u32..19, seed: u64) {
+        let p = Params { out: thresholds(0.0, 40.0, 0.2), r#in: thresholds(1e6, 2e6, 0.1), count: counted(shared),
+                         common: Common { wait: true, ..params(1.0).common }, ..params(1.0) };
+        let mut rio = p.build(&CONTEXT);
+        let mut rng = Rng::for_component(seed, "rio");
+        let p_b = 0.2 * f64::from(outs + 10) / 40.0;
+        let (mut gap, mut behind) = (0, None);
+        for out in colours {
+            let colour = if out { O } else { I };
+            let verdict = arrive(&mut rio, 0, colour, &mut Fake::of(10, outs), &mut rng);
+            if out || shared { gap += 1; }
+            if !out { continue; }
+            let due = f64::from(gap) * p_b;
+            if verdict == Admit {
+                prop_assert!(due < 2.0 || behind.is_none(), "{gap} let by at {p_b}");
+            } else {
+                prop_assert!(due >= 1.0 - 1e-9 || behind.is_none(), "{gap} at {p_b}");
+                (gap, behind) = (0, Some(()));
+            }
+        }
     }
 }

@@ -28,6 +28,7 @@ fn params(w_q: f64) -> Params {
         strictness: 0.0,
         avg_update: AvgUpdate::EveryArrival,
         byte_scaled: false,
+        count: rio::Counted::Own,
         counts: Counts::Each,
         watch: false,
         common: Common { w_q, gentle: false, wait: false, ecn: false, mean_packet: None },
@@ -229,6 +230,10 @@ fn odd_parameters_are_refused_or_remarked_on() {
     assert!(texts[0].text.contains("total.max_th"), "{}", texts[0].text);
 }
 
+fn counted(shared: bool) -> Counted {
+    if shared { Counted::Shared } else { Counted::Own }
+}
+
 fn arrivals() -> impl Strategy<Value = Vec<(Colour, u32, u32)>> {
     let colour = prop::sample::select(vec![I, O, R]);
     prop::collection::vec((colour, 0u32..120, 0u32..40), 1..300)
@@ -237,9 +242,9 @@ fn arrivals() -> impl Strategy<Value = Vec<(Colour, u32, u32)>> {
 proptest! {
     /// The third RED with thresholds no queue reaches changes nothing: RI+O is RIO.
     #[test]
-    fn without_its_third_red_it_is_rio(steps in arrivals(), gentle: bool, wait: bool,
+    fn without_its_third_red_it_is_rio(steps in arrivals(), gentle: bool, wait: bool, shared: bool,
                                        w_q in 0.01f64..=1.0, seed: u64) {
-        let p = Params { out: thresholds(1e6, 2e6, 0.1), common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
+        let p = Params { count: counted(shared), out: thresholds(1e6, 2e6, 0.1), common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
         let (mut one, mut other) = (p.build(&CONTEXT), p.as_rio().build(&CONTEXT));
         let (mut a, mut b) = (Rng::for_component(seed, "rio"), Rng::for_component(seed, "rio"));
         for (colour, ins, outs) in steps {
@@ -296,9 +301,9 @@ proptest! {
 
     /// It drops no packet less than the rules allow: everything recomputed from the whole past, by the paper's Fig. 4.
     #[test]
-    fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, strictness in 0.0f64..0.9,
+    fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, shared: bool, strictness in 0.0f64..0.9,
                               w_q in 0.01f64..=1.0, seed: u64) {
-        let p = Params { strictness, common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
+        let p = Params { strictness, count: counted(shared), common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
         let mut aqm = p.build(&CONTEXT);
         let mut rng = Rng::for_component(seed, "rio_plus_out");
         let (mut totals, mut ins_all) = (Vec::new(), Vec::new());
@@ -325,6 +330,8 @@ proptest! {
                 let c = of(&p.r#in);
                 if ask(p_a(&past_in, avg_in, &c, gentle, wait)) { verdict = Drop(cause(avg_in, &c)); }
                 past_in.push(Past { avg: avg_in, dropped: verdict != Admit });
+                // ALTQ's count: IN packets, and their drops, are also the second RED's.
+                if shared { past_total.push(Past { avg: avg_total, dropped: verdict != Admit }); }
             } else {
                 let c = of(&p.total);
                 if ask(p_a(&past_total, avg_total, &c, gentle, wait)) { verdict = Drop(cause(avg_total, &c)); }

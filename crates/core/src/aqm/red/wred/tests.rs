@@ -150,6 +150,7 @@ fn rio_and_wred_agree_on_many_arrivals() {
         out: yellow.clone(),
         avg_update: rio::AvgUpdate::ClarkFang,
         byte_scaled: false,
+        count: rio::Counted::Own,
         watch: false,
         common: common.clone(),
     }
@@ -242,7 +243,7 @@ proptest! {
         arrivals in prop::collection::vec((prop::bool::ANY, 0..40u32, 0..30u32), 1..200)
     ) {
         let p = params(Averages::Coupled, 0.2);
-        let mut rio: Rio = rio::Params { r#in: p.green.clone(), out: p.yellow.clone(), avg_update: rio::AvgUpdate::ClarkFang, byte_scaled: false, watch: false, common: Common { w_q: 0.2, gentle: false, wait: false, ecn: false, mean_packet: None } }.build(&CONTEXT);
+        let mut rio: Rio = rio::Params { r#in: p.green.clone(), out: p.yellow.clone(), avg_update: rio::AvgUpdate::ClarkFang, byte_scaled: false, count: rio::Counted::Own, watch: false, common: Common { w_q: 0.2, gentle: false, wait: false, ecn: false, mean_packet: None } }.build(&CONTEXT);
         let mut wred = p.build(&CONTEXT);
         let (mut one, mut other) = (Rng::for_component(3, "x"), Rng::for_component(3, "x"));
         for (is_in, g, y) in arrivals {
