@@ -14,7 +14,7 @@ use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
 use crate::signal::{Outbox, Signal, TOKENS};
-use crate::units::{Backlog, Duration, PS_PER_S, Rate, Time};
+use crate::units::{Backlog, Bytes, Duration, PS_PER_S, Rate, Time};
 use crate::verdict::{Mark, Why};
 
 crate::choice! {
@@ -32,7 +32,7 @@ crate::choice! {
     pub enum Token {
         /// A packet, whatever its size.
         Packet = "packet",
-        /// A byte on the wire.
+        /// A metered byte.
         Byte = "byte",
     }
 }
@@ -80,6 +80,8 @@ crate::params! {
         empty: Empty = Empty::BelowOne;
         /// What the TPR never falls below.
         tpr_floor: TprFloor = TprFloor::None;
+        /// Of each packet, bytes that neither meters nor tokens count: its headers, where the rates are those of payload.
+        unmetered: Bytes = Bytes(0);
         /// If false it only watches: bucket and meters run, and no packet changes.
         act: bool = true;
     }
@@ -104,6 +106,8 @@ crate::params! {
         empty: Empty = Empty::BelowOne;
         /// What the TPR never falls below.
         tpr_floor: TprFloor = TprFloor::None;
+        /// Of each packet, bytes that neither meters nor tokens count: its headers, where the rates are those of payload.
+        unmetered: Bytes = Bytes(0);
         /// If false it only watches: bucket and meters run, and no packet changes.
         act: bool = true;
     }
@@ -119,7 +123,7 @@ pub struct Vars {
     fill: f64,
     /// Bit/s.
     tpr: f64,
-    /// Wire bytes that came since `since`: IN, OUT.
+    /// Metered bytes that came since `since`: IN, OUT.
     arrived: [u64; 2],
     /// Start of the interval; `None` before the run.
     since: Option<Time>,
@@ -162,6 +166,7 @@ pub struct Ard {
     token: Token,
     empty: Empty,
     tpr_floor: TprFloor,
+    unmetered: u32,
     act: bool,
     stats: Stats,
 }
@@ -197,7 +202,17 @@ impl Build for Params {
     type Mechanism = Ard;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        let packet = context.packet;
+        if self.unmetered.0 >= context.packet.0 {
+            return Err(Fault {
+                field: "unmetered",
+                problem: format!(
+                    "{} of a packet of {} leave nothing to count",
+                    self.unmetered, context.packet
+                ),
+                remedy: "the headers alone, such as \"40 B\"".into(),
+            });
+        }
+        let packet = Bytes(context.packet.0 - self.unmetered.0);
         if self.bucket.bytes(packet) < packet.0 as f64 {
             return Err(Fault {
                 field: "bucket",
@@ -220,12 +235,13 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Ard {
+        let packet = Bytes(context.packet.0.saturating_sub(self.unmetered.0).max(1));
         let tokens = |b: Backlog| match self.token {
-            Token::Packet => b.packets(context.packet),
-            Token::Byte => b.bytes(context.packet),
+            Token::Packet => b.packets(packet),
+            Token::Byte => b.bytes(packet),
         };
         let tokens_per_bit = match self.token {
-            Token::Packet => 1.0 / context.packet.bits() as f64,
+            Token::Packet => 1.0 / packet.bits() as f64,
             Token::Byte => 1.0 / 8.0,
         };
         let mut ard = Ard {
@@ -249,6 +265,7 @@ impl Build for Params {
             token: self.token,
             empty: self.empty,
             tpr_floor: self.tpr_floor,
+            unmetered: u32::try_from(self.unmetered.0).unwrap_or(u32::MAX),
             act: self.act,
             stats: Stats::default(),
         };
@@ -260,9 +277,23 @@ impl Build for Params {
 impl ArmParams {
     /// ARM is ARD that never drops.
     fn as_ard(&self) -> Params {
-        let ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, act } = *self;
-        let drop = DropOrder::BeforeRemark;
-        Params { tpr_max, bucket, t_rd, max_rem, p_drop: 0.0, interval, drop, token, empty, tpr_floor, act }
+        let ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, unmetered, act } =
+            *self;
+        let (p_drop, drop) = (0.0, DropOrder::BeforeRemark);
+        Params {
+            tpr_max,
+            bucket,
+            t_rd,
+            max_rem,
+            p_drop,
+            interval,
+            drop,
+            token,
+            empty,
+            tpr_floor,
+            unmetered,
+            act,
+        }
     }
 }
 
@@ -389,14 +420,15 @@ impl Marker for Ard {
         why.note("tokens", self.vars.tokens);
         why.note("tpr", self.vars.tpr);
         let is_in = packet.colour.is_in();
-        self.vars.arrived[usize::from(!is_in)] += u64::from(packet.size);
+        let metered = packet.size.saturating_sub(self.unmetered);
+        self.vars.arrived[usize::from(!is_in)] += u64::from(metered);
         if !is_in {
             self.stats.passed_out += 1;
             return Mark::Pass(packet.colour);
         }
         let need = match self.token {
             Token::Packet => 1.0,
-            Token::Byte => f64::from(packet.size),
+            Token::Byte => f64::from(metered),
         };
         self.regulate(need, rng, why)
     }

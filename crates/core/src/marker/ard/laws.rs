@@ -23,6 +23,7 @@ fn reading(drop: DropOrder, token: Token, empty: Empty, tpr_floor: TprFloor) -> 
         token,
         empty,
         tpr_floor,
+        unmetered: Bytes(0),
         act: true,
     }
 }

@@ -22,6 +22,7 @@ fn params() -> Params {
         token: Token::Packet,
         empty: Empty::BelowOne,
         tpr_floor: TprFloor::None,
+        unmetered: Bytes(0),
         act: true,
     }
 }
@@ -57,6 +58,41 @@ fn tpr_of_the_papers_two_topologies() {
     let kbit = |max, i, o| (next_tpr(0.0, max * 1e3, i * 1e3, o * 1e3, TprFloor::None) / 1e3).round();
     assert_eq!(kbit(1200.0, 494.0, 546.0), 570.0);
     assert_eq!(kbit(6000.0, 1658.0, 4102.0), 1727.0);
+}
+
+/// 40 of 1,040 bytes left out: meters read 1000/1040 of the wire's rates, a share of arrivals, and so the TPR, stays what it is, and a
+/// token is a packet of 1,000 bytes. So a link that is full on the wire leaves TPR = 1.04 λ_IN, as 5760 of 6000 kbit/s have it (§3).
+#[test]
+fn meters_that_leave_headers_out() {
+    let context = Context { packet: Bytes(1040), ..CONTEXT };
+    let after = |unmetered, token| {
+        let mut ard = Params { unmetered: Bytes(unmetered), token, act: false, ..params() }.build(&context);
+        ard.tick(Time::ZERO, &mut Outbox::default());
+        let mut rng = Rng::for_component(1, "ard");
+        // 500 kbit/s of IN and 700 of OUT on the wire: 1.2 Mbit/s.
+        for (colour, bits) in [(I, 500_000u64), (O, 700_000)] {
+            for i in 0..bits * 100 / 8320 {
+                let at = Time(i * (100 * SECOND / (bits * 100 / 8320)));
+                ard.mark(at, &packet(colour, 1040), &mut rng, &mut Silent);
+            }
+        }
+        let now = Time(100 * SECOND);
+        ard.tick(now, &mut Outbox::default());
+        let [tpr, lambda_in] = ["tpr", "lambda_in"].map(|name| gauge(&ard, now, name));
+        (
+            tpr / lambda_in,
+            ard.vars.fill * PS_PER_S as f64 / (tpr * ard.tokens_per_bit),
+            1.0 / ard.tokens_per_bit,
+        )
+    };
+    let near = |(a, b, c): (f64, f64, f64), (x, y, z): (f64, f64, f64)| {
+        assert!((a - x).abs() < 1e-3 && (b - y).abs() < 1e-9 && c == z, "{a} {b} {c}");
+    };
+    near(after(0, Token::Packet), (1.0, 1.0, 8320.0));
+    near(after(40, Token::Packet), (1.04, 1.0, 8000.0));
+    near(after(40, Token::Byte), (1.04, 1.0, 8.0));
+    let all = Params { unmetered: Bytes(1040), ..params() };
+    assert_eq!(all.check(&context).map_err(|f| f.field), Err("unmetered"));
 }
 
 /// Hur 2006, Eq. (2); with a floor, Eq. (4).
@@ -326,8 +362,8 @@ proptest! {
     /// ARM is ARD that never drops; equal seeds decide alike.
     #[test]
     fn arm_is_ard_without_drops(p in options(), steps in arrivals(), seed: u64) {
-        let Params { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, act, .. } = p.clone();
-        let arm = ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, act };
+        let Params { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, unmetered, act, .. } = p.clone();
+        let arm = ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, unmetered, act };
         let run = |mut ard: Ard| {
             let mut rng = Rng::for_component(seed, "ard");
             let mut now = Time::ZERO;
