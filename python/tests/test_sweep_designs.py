@@ -3,7 +3,7 @@
 import pytest
 
 from inprofile import SweepError
-from inprofile.studies.sweep.axes import axis_of, settings_of
+from inprofile.studies.sweep.axes import Axis, axis_of, settings_of
 
 
 def test_a_grid_has_all_with_all_and_a_list_first_with_first() -> None:
@@ -46,3 +46,32 @@ def test_a_range_of_round_trips_is_one_value_of_a_grid() -> None:
 def test_ranges_that_are_none(wrong: str) -> None:
     with pytest.raises(SweepError):
         axis_of(wrong, "grid")
+
+
+def test_values_may_have_names() -> None:
+    axis = axis_of('q=red:{ aqm = "red", a = 1 }, my own (2):{ aqm = "pie" }', "grid")
+    assert axis.names == ("red", "my own (2)")
+    assert axis.values == ('{ aqm = "red", a = 1 }', '{ aqm = "pie" }')
+    from_python = Axis.of("q", {"red": {"aqm": "red"}, "b": "4 ms"})
+    assert from_python.names == ("red", "b")
+    assert from_python.values == ('{"aqm" = "red"}', "4 ms")
+    # A quoted value has no name, whatever is in it.
+    assert axis_of('q="a:b","c:d"', "grid").names == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("q=red:1,red:2", 'the name "red" is used twice'),
+        ("q=red:1,2", "2 has no name, and others have one"),
+        ("q=red:1,pie:1", "1 is given twice"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(wrong: str, said: str) -> None:
+    with pytest.raises(SweepError, match=said):
+        axis_of(wrong, "grid")
+
+
+def test_a_name_from_python_is_one() -> None:
+    with pytest.raises(SweepError, match='"a:b" cannot be a name'):
+        Axis.of("q", {"a:b": 1})

@@ -56,6 +56,21 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # what is written
 
 
+def test_names_of_values_are_what_is_shown(tmp_path: Path) -> None:
+    key = "links.bottleneck.queue.limit"
+    named = sweep(BASE, {key: {"short": "5 packets", "long": "50 packets"}}, tmp_path / "r", seeds=2)
+    bare = sweep(BASE, {key: ["5 packets", "50 packets"]}, tmp_path / "b", seeds=2)
+    assert [row[0] for row in named.rows()[1]] == ["short", "long"]
+    assert named.axis(key) == (["short", "long"], "")
+    assert set(named.table("flows")[key].to_pylist()) == {"short", "long"}
+    assert named[1].to_json()["names"] == {key: "long"}
+    assert named[1].values == bare[1].values == {key: "50 packets"}
+    # The runs are the same, and so is what is written of values without names.
+    assert named[1].metrics == bare[1].metrics
+    assert "names" not in bare.head
+    assert '"long"' in str(named.plot.to_dict()).replace("'", '"')
+
+
 def test_every_run_is_there_once_as_a_run_of_its_own_has_it(unbroken: Path) -> None:
     found = inprofile.read_sweep(unbroken)
     assert runs(unbroken) == [(n, seed) for n in range(3) for seed in range(1, 9)]

@@ -30,12 +30,14 @@ __all__ = [
     "File",
     "Jobs",
     "Json",
+    "Latex",
     "Open",
     "Own",
     "Planned",
     "Refused",
     "Set",
     "Yes",
+    "check_latex",
     "count_of",
     "emit",
     "fail",
@@ -49,6 +51,7 @@ __all__ = [
     "shortened",
     "show",
     "terminable",
+    "write_latex",
 ]
 
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
@@ -111,6 +114,15 @@ Own = Annotated[
         metavar="FILE",
         callback=_load_own,
         help="A Python file with mechanisms of your own, which the experiment may name. Repeatable.",
+        show_default=False,
+    ),
+]
+Latex = Annotated[
+    Path | None,
+    typer.Option(
+        "--latex",
+        metavar="FILE",
+        help="Write the tables to this file for LaTeX too, with their intervals (booktabs, siunitx).",
         show_default=False,
     ),
 ]
@@ -297,6 +309,27 @@ def seeds_of(text: str) -> Seeds:
             f'--seeds "{text}" asks for {runs:,} runs: write at most {MOST_RUNS:,}, such as 30 or 1..30'
         )
     return range(first, last + 1) if dots else first
+
+
+def check_latex(file: Path | None) -> None:
+    """Raise Refused, before anything runs, where the tables cannot be written to this file."""
+    from ..metrics.latex import ours
+
+    if file is None:
+        return
+    if not file.parent.is_dir():
+        raise Refused(f"--latex {file}: there is no folder {file.parent}: make it first")
+    if file.is_dir() or not ours(file):
+        raise Refused(f"--latex {file}: something else has that name: choose another")
+
+
+def write_latex(file: Path | None, text: Callable[[], str]) -> None:
+    """Write the tables, if they were asked for."""
+    if file is not None:
+        from ..run.storage import write_whole
+
+        write_whole(file, text().encode())
+        sys.stderr.write(f"Tables for LaTeX: {visible(str(file))}\n")
 
 
 def count_of(text: str | None, what: str) -> int | None:

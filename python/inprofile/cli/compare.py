@@ -16,18 +16,21 @@ from .backend import SlurmSet, Where, made_by
 from .common import (
     Jobs,
     Json,
+    Latex,
     Open,
     Own,
     Planned,
     Refused,
     Set,
     Yes,
+    check_latex,
     count_of,
     emit,
     guarded,
     names_of,
     overrides_of,
     say,
+    write_latex,
 )
 from .effort import affordable, print_plan
 from .progress import resumable
@@ -74,6 +77,7 @@ def compare(
     ] = False,
     plan: Planned = False,
     mechanism: Own = None,
+    latex: Latex = None,
     jobs: Jobs = None,
     backend: Where = "threads",
     slurm_set: SlurmSet = None,
@@ -86,12 +90,15 @@ def compare(
 ) -> None:
     """Compare marker/AQM schemes with the same tuning budget, at equal mean queueing delay."""
     from ..experiment.senders import UnknownSenderError
+    from ..metrics.latex import latex as tables_for_paper
     from ..studies.compare import NoContractError, SchemeFileError, TuneError, UnknownSchemeError
     from ..studies.compare import compare as work
     from ..studies.compare import plan as planned
+    from ..studies.compare.latex import tables_of
     from ..studies.compare.run import CACHE
     from ..studies.reproduce.report.overview import check_overview
 
+    check_latex(latex)
     names = names_of(schemes, "--schemes")
     if set_ and not files:
         raise Refused("--set: name the experiment file whose value it overrides")
@@ -126,6 +133,7 @@ def compare(
             seeds=count,
             backend=where,
         )
+    write_latex(latex, lambda: tables_for_paper(tables_of(comparison)))
     if json_:
         emit(comparison.to_json())
     else:

@@ -22,6 +22,7 @@ from .common import (
     File,
     Jobs,
     Json,
+    Latex,
     Out,
     Own,
     Refused,
@@ -29,6 +30,7 @@ from .common import (
     Terminated,
     Trace,
     Yes,
+    check_latex,
     emit,
     full_disk,
     guarded,
@@ -36,6 +38,7 @@ from .common import (
     say,
     seeds_of,
     terminable,
+    write_latex,
 )
 from .effort import affordable, packets_text
 from .memory import room_for
@@ -64,6 +67,7 @@ def run(
     jobs: Jobs = None,
     out: Out = None,
     trace: Trace = False,
+    latex: Latex = None,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -114,6 +118,7 @@ def run(
         check_place(out)
     if csv is not None:
         check_csv_place(csv)
+    check_latex(latex)
     if pcap is None and (at or snaplen is not None):
         raise Refused("--at and --snaplen are of a capture: write --pcap FILE with them")
     packets = scenario.expected_packets(which)
@@ -138,6 +143,7 @@ def run(
         result.write(out)
     if csv is not None:
         write_csv(result._tables, csv)
+    write_latex(latex, result.latex)
     for name in scenario.own:
         print(f"{name}, in Python: {cost(name)}", file=sys.stderr)
     if json_:

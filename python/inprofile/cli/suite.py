@@ -12,7 +12,23 @@ import typer
 from ..own.registry import registered
 from ..run.storage import FolderInUse, check_folder
 from .backend import SlurmSet, Where, made_by
-from .common import Jobs, Json, Open, Own, Planned, Refused, Yes, count_of, emit, guarded, names_of, say
+from .common import (
+    Jobs,
+    Json,
+    Latex,
+    Open,
+    Own,
+    Planned,
+    Refused,
+    Yes,
+    check_latex,
+    count_of,
+    emit,
+    guarded,
+    names_of,
+    say,
+    write_latex,
+)
 from .effort import affordable, print_plan
 from .progress import resumable
 
@@ -61,6 +77,7 @@ def suite(
     ] = False,
     plan: Planned = False,
     mechanism: Own = None,
+    latex: Latex = None,
     jobs: Jobs = None,
     backend: Where = "threads",
     slurm_set: SlurmSet = None,
@@ -72,6 +89,7 @@ def suite(
     json_: Json = False,
 ) -> None:
     """Run RFC 7928's scenarios, or L4S's coexistence map, for every queue discipline; write the report."""
+    from ..metrics.latex import latex as tables_for_paper
     from ..studies.suite import (
         CACHE,
         SUITES,
@@ -83,8 +101,10 @@ def suite(
     )
     from ..studies.suite import plan as planned
     from ..studies.suite import suite as work
+    from ..studies.suite.latex import tables_of
     from ..studies.suite.tables import as_text
 
+    check_latex(latex)
     if name not in SUITES:
         raise Refused(f'there is no suite "{name}": write {", ".join(SUITES)}')
     if files is not None and not (files / "suite.toml").exists():
@@ -130,6 +150,7 @@ def suite(
             out=out,
             progress=tell,
         )
+    write_latex(latex, lambda: tables_for_paper(tables_of(done)))
     if json_:
         emit({**done.to_json(), "page": str(done.page)})
     else:

@@ -20,11 +20,13 @@ from .common import (
     File,
     Jobs,
     Json,
+    Latex,
     Own,
     Refused,
     Set,
     Terminated,
     Yes,
+    check_latex,
     emit,
     full_disk,
     guarded,
@@ -32,6 +34,7 @@ from .common import (
     say,
     seeds_of,
     terminable,
+    write_latex,
 )
 from .effort import affordable
 from .progress import lines
@@ -57,8 +60,9 @@ def sweep(
         typer.Option(
             "--axis",
             metavar="KEY=V1,V2,…",
-            help='What is varied: values (--axis links.bottleneck.rate="2 Mbit/s,4 Mbit/s"), or a range'
-            ' ("2..8 Mbit/s in 4"; log and whole may precede in). Repeatable.',
+            help='What is varied: values (--axis links.bottleneck.rate="2 Mbit/s,4 Mbit/s"), which'
+            ' may have names (NAME:VALUE), or a range ("2..8 Mbit/s in 4"; log and whole may precede in).'
+            " Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -101,6 +105,7 @@ def sweep(
         ),
     ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw a first figure, OUT/sweep.svg.")] = False,
+    latex: Latex = None,
     set_: Set = None,
     mechanism: Own = None,
     jobs: Jobs = None,
@@ -114,6 +119,7 @@ def sweep(
     """Run an experiment over the values of some keys; what is finished is kept, whatever ends it."""
     if out is None:
         raise Refused("say where the results go: --out DIR")
+    check_latex(latex)
     if cluster is not None and (slurm or slurm_set):
         raise Refused("--cluster and --slurm are two places: choose one")
     scenario = open_scenario(file, set_)
@@ -146,6 +152,7 @@ def sweep(
         from ..studies.sweep.figure import save
 
         picture = save(found, shown)
+    write_latex(latex, lambda: found.latex(shown or None))
     if json_:
         emit(as_json(found, scenario.file, out, picture))
     else:
@@ -227,7 +234,7 @@ def _table(state: State, width: int) -> RenderableType:
     units = state.units
     for number, seeds, figures in rows:
         cells = [
-            *plan.settings[number],
+            *plan.shown[number],
             f"{seeds} of {len(plan.seeds)}",
             *(pm(figures[m], units.get(m, "")) if m in figures else "–" for m in metrics),
         ]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .stats import Estimate
 
 __all__ = [
+    "LOPSIDED",
     "bits_per_second",
     "bracketed",
     "in_seconds",
@@ -114,7 +115,7 @@ def bracketed(
 
 
 #: From this ratio of its two arms on an interval is written with both ends.
-_LOPSIDED = 1.1
+LOPSIDED = 1.1
 
 
 def pm(estimate: Estimate, unit: str = "") -> str:
@@ -138,7 +139,7 @@ def pm(estimate: Estimate, unit: str = "") -> str:
     decimals = min(8, max(0, 1 - math.floor(math.log10(h))))
     lo, hi = estimate.ci95
     arms = sorted((estimate.mean - lo, hi - estimate.mean))
-    if arms[1] > _LOPSIDED * arms[0]:
+    if arms[1] > LOPSIDED * arms[0]:
         return bracketed(estimate.mean, estimate.ci95, decimals, name, factor)
     return f"{m:.{decimals}f} ± {h:.{decimals}f} {name}".rstrip()
 

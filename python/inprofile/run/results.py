@@ -296,6 +296,13 @@ class Result:
 
         return Plots(self)
 
+    def latex(self) -> str:
+        """Metrics and flows as tables for a paper, with their intervals (booktabs, siunitx)."""
+        from ..metrics.latex import latex
+        from .latex import tables_of
+
+        return latex(tables_of(self.title, self))
+
     def write(self, folder: str | Path) -> None:
         """Write Parquet files into `folder`, whole or not at all; an earlier result there is replaced.
 

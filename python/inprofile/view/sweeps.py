@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..metrics.contracts import figure_over_runs
 from ..run.tables import Room, TooManyRows
-from ..studies.sweep.axes import column_of, short_keys
+from ..studies.sweep.axes import column_of, named_settings, short_keys
 from ..studies.sweep.dataset import part_files
 from .folder import Folder, Unknown, sweep_head
 from .pack import Arrays, pack
@@ -47,7 +47,7 @@ def sweep(folder: Folder, id_: str) -> bytes:
     head = _head(folder, id_)
     runs = _Runs(entry.place)
     arrays = Arrays()
-    settings = head["settings"]
+    settings = named_settings(head["keys"], head["settings"], head.get("names", {}))
     axes = []
     for i, key in enumerate(head["keys"]):
         values, unit = column_of([values[i] for values in settings])

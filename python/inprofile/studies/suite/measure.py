@@ -18,7 +18,17 @@ from .scenarios import Definition
 if TYPE_CHECKING:
     from ...run.results import Result
 
-__all__ = ["LOWER", "TITLES", "bounds", "bounds_of_difference", "known", "measure", "title", "unit"]
+__all__ = [
+    "LOWER",
+    "TITLES",
+    "bounds",
+    "bounds_of_difference",
+    "known",
+    "measure",
+    "per_cent",
+    "title",
+    "unit",
+]
 
 #: What is better if it is less; of the others, what is better if it is more.
 LOWER = (
@@ -110,6 +120,11 @@ def unit(name: str) -> str:
     if what in ("goodput", "bitrate"):
         return "bit/s"
     return "" if what in (*_SHARES, *_COUNTS, "ratio", "timeouts") else "s"
+
+
+def per_cent(name: str) -> bool:
+    """Whether a share is shown as per cent: all but the index of fairness."""
+    return name.startswith(("utilisation", "loss", "marked", "sync"))
 
 
 def bounds(name: str) -> Bounds:

@@ -12,7 +12,7 @@ from ...metrics.summary import text_table
 from .coexistence import balance, overview
 from .contestants import DROP_TAIL, Contestant
 from .matrix import Point
-from .measure import better, title, unit
+from .measure import better, per_cent, title, unit
 from .outcome import Entry, Suite
 from .scenarios import Definition
 
@@ -20,8 +20,6 @@ __all__ = ["as_text", "checklist", "pair_figures", "settings_table", "tables", "
 
 #: Of drop-tail's goodput, what little is lost to.
 _ENOUGH = 0.95
-#: Measures shown as per cent.
-_PER_CENT = ("utilisation", "loss", "marked", "sync")
 #: Signs beside a figure, against drop-tail.
 SIGNS = {"better": "▲", "worse": "▼", "alike": "", "": ""}
 
@@ -44,7 +42,7 @@ def parts(entry: Entry, name: str) -> tuple[str, str]:
 def _interval(entry: Entry, name: str) -> tuple[str, str]:
     found = entry[name]
     size = max(abs(found.mean), found.half or 0.0) if math.isfinite(found.half or 0.0) else abs(found.mean)
-    factor, word = (0.01, "%") if name.startswith(_PER_CENT) else scale(unit(name), size)
+    factor, word = (0.01, "%") if per_cent(name) else scale(unit(name), size)
     text = f"{number(found.mean / factor, 4)} {word}".rstrip()
     if len(set(entry.values(name))) == 1 or found.ci95 is None:
         return text, ""

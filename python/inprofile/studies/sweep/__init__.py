@@ -36,7 +36,7 @@ __all__ = [
 
 def sweep(
     experiment: Scenario | str | Path,
-    axes: Mapping[str, Sequence[object] | Range],
+    axes: Mapping[str, Sequence[object] | Mapping[str, object] | Range],
     out: str | Path,
     *,
     design: Design = "grid",
@@ -57,7 +57,8 @@ def sweep(
     ...     [s.metrics["goodput"].estimate.n for s in found]
     [3, 3]
 
-    `axes` has, by key, a list of values as `Scenario.with_` takes them, or a `Range`. `design` is `grid`,
+    `axes` has, by key, a list of values as `Scenario.with_` takes them, a dictionary of them by the names
+    that tables and legends shall have, or a `Range`. `design` is `grid`,
     `list` (the values of all axes one by one), `lhs` or `sobol` (`samples` points of the box). `seeds` is
     how many, or which; the file's number by default. `until`, by metric half a width of its 95 % interval
     (`0.01`, `"50 kbit/s"`, `"2 %"` of the mean), ends a setting before it has had all of the seeds. `jobs`

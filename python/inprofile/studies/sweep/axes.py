@@ -1,6 +1,7 @@
 """What a sweep varies: the values of each key, and the settings that a design makes of them.
 
-An axis is a list of values, as `--set` takes them, or a range. A design combines axes:
+An axis is a list of values, as `--set` takes them, each with a name or none of them, or a range. Where values
+have names, tables, legends and the dataset have these. A design combines axes:
 
 - `grid`: every value of each with every value of the others,
 - `list`: the first value of every axis together, then the second, …,
@@ -13,8 +14,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from ...experiment.scenario import toml
@@ -31,6 +32,7 @@ __all__ = [
     "SweepError",
     "axis_of",
     "design_of",
+    "named_settings",
     "settings_of",
     "short_keys",
 ]
@@ -139,10 +141,19 @@ class Axis:
 
     key: str
     values: tuple[str, ...] | Range
+    names: tuple[str, ...] = ()
+    """Of its values, one by one; empty where they have none."""
 
     def __str__(self) -> str:
-        shown = str(self.values) if isinstance(self.values, Range) else ",".join(self.values)
-        return f"{self.key}={shown}"
+        if isinstance(self.values, Range):
+            return f"{self.key}={self.values}"
+        names = [f"{name}:" for name in self.names] or [""] * len(self.values)
+        return f"{self.key}={','.join(n + v for n, v in zip(names, self.values, strict=True))}"
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The name of each value; empty where they have none."""
+        return dict(zip(self.values, self.names, strict=True)) if self.names else {}  # type: ignore[arg-type]
 
     def listed(self) -> tuple[str, ...]:
         """Its values; of a range as many as it says."""
@@ -156,9 +167,14 @@ class Axis:
 
     @classmethod
     def of(cls, key: str, values: object) -> Axis:
-        """An axis from Python: a Range, or values as `Scenario.with_` takes them."""
+        """An axis from Python: a Range, or values as `Scenario.with_` takes them, perhaps by name."""
         if isinstance(values, Range):
             return cls(key, values)
+        if isinstance(values, Mapping):
+            names = tuple(map(str, values))
+            if strange := next((n for n in names if not _NAME.fullmatch(n)), None):
+                raise SweepError(f'{key}: "{strange}" cannot be a name: {_NAMES}')
+            return replace(cls.of(key, list(values.values())), names=names)
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             raise SweepError(f"{key}: give a list of values or a Range, such as [{values!r}]")
         return cls(key, _distinct(key, [v if isinstance(v, str) else toml(v) for v in values]))
@@ -174,6 +190,9 @@ def axis_of(text: str, design: Design) -> Axis:
     >>> axis_of("a.rate=1..9 Mbit/s in 3", "grid").listed()
     ('1 Mbit/s', '5 Mbit/s', '9 Mbit/s')
 
+    >>> axis_of("queue=mine:{ aqm = 'pie' }, its twin:{ aqm = 'red' }", "grid").names
+    ('mine', 'its twin')
+
     A range is one where the design samples or `in N` follows it; `rtt=20..40 ms` in a grid is the one
     value that an experiment may write so. Raises SweepError.
     """
@@ -188,7 +207,29 @@ def axis_of(text: str, design: Design) -> Axis:
         count = None if found["count"] is None else int(found["count"])
         ends = float(found["low"]), float(found["high"])
         return Axis(key, Range(*ends, found["unit"] or "", bool(found["log"]), bool(found["whole"]), count))
-    return Axis(key, _distinct(key, _split(rest)))
+    names, values = _apart(key, _split(rest))
+    return Axis(key, _distinct(key, values), names)
+
+
+#: What stands before a value's colon; a quoted value has none.
+_NAME = re.compile(r"[^\W_][\w .+/()-]*(?<! )")
+_NAMED = re.compile(rf"({_NAME.pattern})\s*:\s*(.+)", re.DOTALL)
+_NAMES = "write letters, digits, spaces and .+/()-_, a letter or digit first"
+
+
+def _apart(key: str, texts: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Names and values; no names where values have none. Raises SweepError."""
+    found = [_NAMED.fullmatch(text) for text in texts]
+    if not any(found):
+        return (), list(texts)
+    if (bare := next((t for t, m in zip(texts, found, strict=True) if m is None), None)) is not None:
+        raise SweepError(f"{key}: {bare} has no name, and others have one: write NAME:VALUE for all or none")
+    pairs = [(m[1], m[2]) for m in found if m is not None]
+    names = [name for name, _ in pairs]
+    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if twice is not None:
+        raise SweepError(f'{key}: the name "{twice}" is used twice: give each value a name of its own')
+    return tuple(names), [value for _, value in pairs]
 
 
 def _distinct(key: str, values: Sequence[str]) -> tuple[str, ...]:
@@ -273,6 +314,17 @@ def _combined(axes: Sequence[Axis], design: Design) -> list[tuple[str, ...]]:
             " give fewer values, or --design sobol"
         )
     return list(itertools.product(*lists))
+
+
+def named_settings(
+    keys: Sequence[str], settings: Sequence[Sequence[str]], names: Mapping[str, Mapping[str, str]]
+) -> list[tuple[str, ...]]:
+    """Settings as they are shown: names in place of values, of the keys whose values have some.
+
+    >>> named_settings(["q", "r"], [("{}", "1"), ("{}", "2")], {"q": {"{}": "mine"}})
+    [('mine', '1'), ('mine', '2')]
+    """
+    return [tuple(names.get(k, {}).get(v, v) for k, v in zip(keys, s, strict=True)) for s in settings]
 
 
 def measured(text: str) -> tuple[float, str] | None:

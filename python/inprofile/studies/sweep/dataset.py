@@ -22,7 +22,7 @@ too much."""
 
 
 class Columns:
-    """The axes' columns: numbers in their base unit where all values of a key are of one kind, else texts."""
+    """The axes' columns: names of values, or numbers in base units where all are of one kind, or texts."""
 
     def __init__(self, plan: SweepPlan) -> None:
         """Of all settings of a plan."""
@@ -30,7 +30,7 @@ class Columns:
 
         self._made: list[tuple[pa.Field, pa.Array]] = []
         for i, key in enumerate(plan.keys):
-            values, unit = column_of([setting[i] for setting in plan.settings])
+            values, unit = column_of([setting[i] for setting in plan.shown])
             array = pa.array(values)
             self._made.append((pa.field(key, array.type, metadata={"unit": unit} if unit else None), array))
 

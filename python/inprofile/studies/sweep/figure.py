@@ -105,6 +105,7 @@ class _Axis:
     title: str
     values: Sequence[float] | Sequence[str]
     log: bool
+    named: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -135,7 +136,8 @@ def _axes(sweep: Drawable) -> list[_Axis]:
             log = " log" in text and min(numbers) > 0
             made.append(_Axis(title, [v / factor for v in numbers], log))
         else:
-            made.append(_Axis(short, [str(v) for v in values], log=False))
+            named = key in sweep.head.get("names", ())
+            made.append(_Axis(short, [str(v) for v in values], log=False, named=named))
     return made
 
 
@@ -146,7 +148,10 @@ def _arranged(sweep: Drawable, axes: Sequence[_Axis]) -> tuple[list[_Axis], list
     others = [
         (a, s) for a, s in zip(axes, short_keys(sweep.keys), strict=True) if a in varied and a is not longest
     ]
-    lines = [", ".join(f"{short} {_value(axis, n)}" for axis, short in others) for n in range(len(sweep))]
+    lines = [
+        ", ".join(_value(axis, n) if axis.named else f"{short} {_value(axis, n)}" for axis, short in others)
+        for n in range(len(sweep))
+    ]
     if sweep.head["design"] == "grid" and len(set(lines)) <= MOST_LINES:
         return [longest], lines
     if sweep.head["design"] == "list":

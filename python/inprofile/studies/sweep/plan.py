@@ -14,7 +14,7 @@ from ...own.engine import __version__, engine_digest
 from ...own.registry import digests, registered
 from ...own.sources import Source, absent, sources_of
 from ...run.storage import ResultError
-from .axes import Axis, Design, SweepError, settings_of
+from .axes import Axis, Design, SweepError, named_settings, settings_of
 from .stopping import FIRST_LOOK, Until
 
 __all__ = ["HEAD", "MOST_RUNS", "SAYS", "SweepPlan", "make", "scenario_of"]
@@ -81,6 +81,14 @@ class SweepPlan:
         rows = len(self.seeds) * max(1, int(self.base.check().effective["flows_in_all"]))
         return max(1, min(_PART_RUNS // len(self.seeds), _PART_ROWS // rows))
 
+    @cached_property
+    def shown(self) -> list[tuple[str, ...]]:
+        """Settings with the names of values in place of these, where they have some."""
+        return named_settings(self.keys, self.settings, self._names())
+
+    def _names(self) -> dict[str, dict[str, str]]:
+        return {axis.key: axis.named for axis in self.axes if axis.names}
+
     def parts(self) -> Iterator[tuple[int, range]]:
         """Parts of the dataset, each with its settings."""
         size = self.part_settings
@@ -103,6 +111,7 @@ class SweepPlan:
             "keys": self.keys,
             "design": self.design,
             "settings": [list(values) for values in self.settings],
+            **({"names": names} if (names := self._names()) else {}),
             "seeds": list(self.seeds),
             "until": [str(u) for u in self.until],
         }

@@ -19,7 +19,7 @@ from ...own.sources import Source
 from ...run.ledger import LEDGER
 from ...run.storage import LARGEST_MANIFEST, ResultError
 from ...run.tables import Room, TooManyRows
-from .axes import DEFAULT_METRICS, SweepError, column_of, short_keys
+from .axes import DEFAULT_METRICS, SweepError, column_of, named_settings, short_keys
 from .dataset import TABLES, part_files
 from .plan import HEAD, scenario_of
 
@@ -57,6 +57,8 @@ class Setting:
     number: int
     values: Mapping[str, str]
     """By key, as `--set` takes them."""
+    shown: Mapping[str, str]
+    """By key, the names of those values that have one; else the values."""
     seeds: int
     """How many seeds it was run with."""
     metrics: Mapping[str, Figure]
@@ -66,6 +68,7 @@ class Setting:
         return {
             "setting": self.number,
             "values": dict(self.values),
+            "names": {key: name for key, name in self.shown.items() if name != self.values[key]},
             "seeds": self.seeds,
             "metrics": {name: figure.to_json() for name, figure in self.metrics.items()},
         }
@@ -93,6 +96,7 @@ class Sweep(Sequence[Setting]):
             runs = {int(n): len(seeds) for e in entries if "part" in e for n, seeds in e["runs"]}
             self.keys: tuple[str, ...] = tuple(self.head["keys"])
             self._values: list[tuple[str, ...]] = [tuple(v) for v in self.head["settings"]]
+            self._shown = named_settings(self.keys, self._values, self.head.get("names", {}))
         except FileNotFoundError as error:
             raise ResultError(f"{folder} holds no sweep: {Path(error.filename).name} is missing") from None
         except (ValueError, LookupError, TypeError, RecursionError) as error:
@@ -118,8 +122,8 @@ class Sweep(Sequence[Setting]):
     def table(self, name: str = "metrics", columns: Sequence[str] | None = None) -> pa.Table:
         """`metrics`, `flows`, `queues` or `markers` of all runs: setting, axes, seed, and a result's columns.
 
-        An axis is a column called as its key: a number in its base unit, which the field's metadata names,
-        or text.
+        An axis is a column called as its key: a value's name where it has one, a number in its base unit,
+        which the field's metadata names, or text.
         """
         import pyarrow as pa
 
@@ -144,9 +148,9 @@ class Sweep(Sequence[Setting]):
         return tuple(Source.from_json(source) for source in self.head.get("sources", ()))
 
     def axis(self, key: str) -> tuple[list[float] | list[str], str]:
-        """Every setting's value of a key: numbers in the base unit, with the unit, or texts."""
+        """Every setting's value of a key: its name, numbers in the base unit, with the unit, or texts."""
         at = self.keys.index(key)
-        return column_of([values[at] for values in self._values])
+        return column_of([values[at] for values in self._shown])
 
     @property
     def metrics(self) -> list[str]:
@@ -180,8 +184,8 @@ class Sweep(Sequence[Setting]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         number = range(len(self))[index]
-        values = dict(zip(self.keys, self._values[number], strict=True))
-        return Setting(number, values, self._seeds[number], self._figures()[number])
+        values, shown = (dict(zip(self.keys, of[number], strict=True)) for of in (self._values, self._shown))
+        return Setting(number, values, shown, self._seeds[number], self._figures()[number])
 
     def __iter__(self) -> Iterator[Setting]:
         return (self[i] for i in range(len(self)))
@@ -194,7 +198,7 @@ class Sweep(Sequence[Setting]):
         shown = metrics or [m for m in DEFAULT_METRICS if m in self.metrics]
         body = [
             [
-                *s.values.values(),
+                *s.shown.values(),
                 str(s.seeds),
                 *(str(s.metrics[m]) if m in s.metrics else "–" for m in shown),
             ]
@@ -203,6 +207,30 @@ class Sweep(Sequence[Setting]):
         if len(self) > MOST_ROWS:
             body.append([f"… {len(self) - MOST_ROWS} more", *("" for _ in body[0][1:])])
         return [*short_keys(self.keys), "seeds", *shown], body
+
+    def latex(self, metrics: Sequence[str] | None = None) -> str:
+        """The same, all settings of it, as a table for a paper (booktabs, siunitx)."""
+        from ...metrics.latex import Column, Table, latex
+
+        self.check_metrics(metrics or ())
+        shown = metrics or [m for m in DEFAULT_METRICS if m in self.metrics]
+        settings = list(self)
+        columns = [
+            Column(short.replace("_", " "), [s.shown[key] for s in settings])
+            for key, short in zip(self.keys, short_keys(self.keys), strict=True)
+        ]
+        counts = sorted({s.seeds for s in settings})
+        seeds = f"{counts[0]} seed{'s' * (counts[0] != 1)}" if len(counts) == 1 else "the seeds"
+        if len(counts) > 1:
+            columns.append(Column("seeds", [str(s.seeds) for s in settings]))
+        for name in shown:
+            found = [s.metrics.get(name) for s in settings]
+            unit = next(f.unit for f in found if f is not None)
+            columns.append(
+                Column(name.replace("_", " "), [None if f is None else f.estimate for f in found], unit)
+            )
+        caption = f"{self.title}. Mean and 95 % confidence interval of {seeds}."
+        return latex([Table(caption, f"sweep-{self.folder.name}", columns)])
 
     @property
     def plot(self) -> AnyChart:
