@@ -1,6 +1,10 @@
-//! The addresses of a flow's two hosts, between namespaces as in captures.
+//! The addresses of a flow's two hosts and the code point of its class, between namespaces as in captures.
 
 use std::net::Ipv4Addr;
+
+use inprofile_sim::network::{Flow, Network};
+
+use crate::code_points::Dscp;
 
 /// Where receivers listen, and datagrams come from.
 pub const PORT: u16 = 5001;
@@ -21,6 +25,14 @@ pub fn flow_of(address: Ipv4Addr) -> Option<(u32, bool)> {
     let n = u32::from(address);
     let within = |base: [u8; 4]| n.checked_sub(u32::from_be_bytes(base) + 1).filter(|i| *i < MOST);
     within([10, 80, 0, 0]).map(|f| (f, false)).or_else(|| within([10, 64, 0, 0]).map(|f| (f, true)))
+}
+
+/// The code point that a flow's class is named after, at the first link of its way that has classes: `ef`, `cs1`, `be`.
+#[must_use]
+pub fn of_class(network: &Network, flow: &Flow) -> Option<Dscp> {
+    let mut queues = flow.path.iter().map(|l| network.links[*l as usize].queue.classes());
+    let own = queues.find(|c| !c.is_empty())?.iter().find(|c| c.setup.number == flow.class)?;
+    Dscp::parse(&own.name)
 }
 
 #[cfg(test)]

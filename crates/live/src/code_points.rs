@@ -1,7 +1,6 @@
 //! Which DSCP stands for which colour: RFC 2597's AF1x unless the operator says otherwise.
 
 use inprofile_core::packet::Colour;
-use inprofile_sim::network::{Flow, Network};
 
 /// A DSCP: six bits (RFC 2474 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,14 +101,6 @@ impl CodePoints {
     pub fn colour(&self, dscp: Dscp) -> Option<Colour> {
         Colour::ALL.into_iter().find(|c| self.of(*c) == dscp)
     }
-}
-
-/// The code point that a flow's class is named after, at the first link of its way that has classes: `ef`, `cs1`, `be`.
-#[must_use]
-pub fn of_class(network: &Network, flow: &Flow) -> Option<Dscp> {
-    let mut queues = flow.path.iter().map(|l| network.links[*l as usize].queue.classes());
-    let own = queues.find(|c| !c.is_empty())?.iter().find(|c| c.setup.number == flow.class)?;
-    Dscp::parse(&own.name)
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::Mark;
 use inprofile_live::datapath::marking::Marking;
 use inprofile_live::datapath::{
-    Datapath, Decision, FormerFlow, Parts, Policy, Rewrite, Sharing, Treatment, Witness,
+    Charge, Datapath, Decision, FormerFlow, Parts, Policy, Rewrite, Sharing, Treatment, Witness,
 };
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
-use inprofile_live::packet::{Charge, Layer, Seen, Transport, checksum, parse};
+use inprofile_live::packet::{Layer, Seen, Transport, checksum, parse};
 
 /// Numbers that there are: one flow more takes the oldest's.
 const PLACES: u32 = 8;

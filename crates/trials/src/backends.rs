@@ -13,10 +13,12 @@ use inprofile_core::units::{Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark};
 use inprofile_live::code_points::CodePoints;
 use inprofile_live::datapath::marking::Marking;
-use inprofile_live::datapath::{Datapath, Decision, Parts, Policy, Rewrite, Sharing, Treatment, Witness};
+use inprofile_live::datapath::{
+    Charge, Datapath, Decision, Parts, Policy, Rewrite, Sharing, Treatment, Witness,
+};
 use inprofile_live::io::Io;
 use inprofile_live::io::replay::{Frame, Replay};
-use inprofile_live::packet::{Charge, Layer, Seen, checksum, parse};
+use inprofile_live::packet::{Layer, Seen, checksum, parse};
 use inprofile_sim::engine;
 use inprofile_sim::log::Code;
 use inprofile_sim::network::Network;

@@ -18,7 +18,7 @@ use inprofile_sim::logged::{self, Incomplete};
 use inprofile_sim::network::{Flow, Network};
 
 use crate::addresses;
-use crate::code_points::{CodePoints, Dscp, of_class};
+use crate::code_points::{CodePoints, Dscp};
 use crate::io::pcapng::{self, Direction, Packet};
 use frame::{Options, Outside, Tcp, flags, window_shift};
 
@@ -73,7 +73,7 @@ impl Ends {
         let tcp = flow.transport.tcp();
         let window = tcp.map_or(0, |t| t.window.saturating_mul(t.segment));
         Ends {
-            class: of_class(network, flow),
+            class: addresses::of_class(network, flow),
             segment: tcp.map_or(0, |t| t.segment),
             sack: tcp.is_some_and(|t| t.congestion.uses_sack()),
             window: (window, window_shift(window)),

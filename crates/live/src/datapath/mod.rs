@@ -6,6 +6,7 @@
 //! Non-goal: routing. What comes in at one port leaves by the other.
 
 pub mod buffers;
+mod charge;
 pub mod customer;
 pub mod delay_line;
 mod held;
@@ -27,8 +28,9 @@ use inprofile_core::signal::{FORGET, Outbox, Signal};
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
 
-use crate::packet::{self, Census, Charge, Layer};
+use crate::packet::{self, Census, Layer};
 use buffers::{Buffers, Slot};
+pub use charge::Charge;
 use customer::CustomerCounts;
 use held::Held;
 use marking::Marking;

@@ -16,8 +16,8 @@ use crate::datapath::marking::Marking;
 use crate::datapath::policy::Policy;
 use crate::datapath::shaper::Shaper;
 use crate::datapath::state::Totals;
-use crate::datapath::{CUSTOMERS, Datapath, FIRST, SHARED};
-use crate::packet::{Census, Charge, Layer};
+use crate::datapath::{CUSTOMERS, Charge, Datapath, FIRST, SHARED};
+use crate::packet::{Census, Layer};
 
 /// What a datapath is made of.
 #[derive(Debug)]

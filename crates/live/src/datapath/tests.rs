@@ -1,7 +1,7 @@
 use super::*;
 use crate::code_points::{CodePoints, Dscp};
 use crate::flow::{FiveTuple, Flows, Numbered};
-use crate::packet::{Charge, Seen, checksum};
+use crate::packet::{Seen, checksum};
 use inprofile_core::packet::Colour;
 use inprofile_core::params::Context;
 use inprofile_core::queue::hierarchy::MemberSetup;

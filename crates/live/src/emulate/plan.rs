@@ -13,7 +13,7 @@ use inprofile_sim::traffic::udp;
 use super::host::{Route, Stack};
 use super::{connection, datagrams};
 use crate::addresses;
-use crate::code_points::{self, Dscp};
+use crate::code_points::Dscp;
 use crate::io::netlink::Metrics;
 
 /// The most flows: each takes a namespace, a device and two threads.
@@ -129,7 +129,7 @@ impl Plan {
 
     fn add(&mut self, network: &Network, number: u32, flow: &Flow, receivers: &mut BTreeMap<u32, usize>) {
         let addresses = addresses::of(number);
-        let dscp = code_points::of_class(network, flow);
+        let dscp = addresses::of_class(network, flow);
         let (stack, mtu, metrics, protocol) = match &flow.transport {
             // Of web and video, which are refused, as of any connection without end.
             Transport::Tcp(tcp) | Transport::Web(tcp, _) | Transport::Video(tcp, _) => {

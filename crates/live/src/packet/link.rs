@@ -26,8 +26,10 @@ mod ether {
     pub const LLDP: u16 = 0x88cc;
     /// IEEE 802.1Q and 802.1ad, and the number stacked tags had before that.
     pub const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-    pub const TAG: usize = 4;
 }
+
+/// Bytes of a VLAN tag.
+pub const TAG: usize = 4;
 
 /// IANA's PPP protocol numbers.
 mod ppp {
@@ -42,25 +44,19 @@ mod ppp {
 pub const ETHERNET_HEADER: usize = 14;
 /// Shorter frames are padded to 60 bytes, tags and the check sequence beside that (IEEE 802.3 §3.2.8).
 pub const SHORTEST_PAYLOAD: usize = 46;
-/// What customers' packets usually have between: two tags, and a PPPoE session's header with the number of PPP's protocol.
-const USUAL_TAGS: u8 = 2;
-const SESSION: u32 = 8;
 /// The most VLAN tags that are looked behind.
 pub const MOST_TAGS: u8 = 4;
 /// The most MPLS labels that are looked behind.
 pub const MOST_LABELS: u8 = 8;
 /// Bytes that may stand before an IP packet that is looked into.
-pub const MOST_BEFORE_IP: usize =
-    ETHERNET_HEADER + ether::TAG * MOST_TAGS as usize + 8 + 4 * MOST_LABELS as usize;
+pub const MOST_BEFORE_IP: usize = ETHERNET_HEADER + TAG * MOST_TAGS as usize + 8 + 4 * MOST_LABELS as usize;
 
 /// Whether an interface of this MTU sends a frame: as Linux has it, one tag of IEEE 802.1Q goes beside the MTU, none of 802.1ad.
 #[must_use]
 pub fn fits(layer: Layer, frame: &[u8], mtu: usize) -> bool {
     let beside = match layer {
         Layer::Ip => 0,
-        Layer::Ethernet if word(frame, ETHERNET_HEADER - 2) == Some(ether::TAGS[0]) => {
-            ETHERNET_HEADER + ether::TAG
-        }
+        Layer::Ethernet if word(frame, ETHERNET_HEADER - 2) == Some(ether::TAGS[0]) => ETHERNET_HEADER + TAG,
         Layer::Ethernet => ETHERNET_HEADER,
     };
     frame.len() <= mtu + beside
@@ -89,25 +85,14 @@ pub struct Link {
 
 impl Link {
     /// Bytes between the Ethernet header and the IP header.
-    pub(super) fn bytes(&self) -> u32 {
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
         self.at.saturating_sub(ETHERNET_HEADER) as u32
-    }
-
-    /// Of these, those of VLAN tags.
-    pub(super) fn tag_bytes(&self) -> u32 {
-        u32::from(self.tags) * ether::TAG as u32
-    }
-
-    /// Bytes beyond two tags and a session: third and fourth tags, and labels.
-    pub(super) fn unusual(&self) -> u32 {
-        let session = if self.session.is_some() { SESSION } else { 0 };
-        let usual = u32::from(self.tags.min(USUAL_TAGS)) * ether::TAG as u32 + session;
-        self.bytes().saturating_sub(usual)
     }
 
     /// Whether a frame is so short that what is behind its packet is padding.
     pub(super) fn may_be_padded(&self, frame: &[u8]) -> bool {
-        frame.len() <= ETHERNET_HEADER + SHORTEST_PAYLOAD + ether::TAG * usize::from(self.tags)
+        frame.len() <= ETHERNET_HEADER + SHORTEST_PAYLOAD + TAG * usize::from(self.tags)
     }
 
     /// Reads up to the IP header. `Ok`: there should be one of this version; 0: one of either.
@@ -132,7 +117,7 @@ impl Link {
                 *vlan = Some(tci & 0xfff);
             }
             self.tags += 1;
-            self.at += ether::TAG;
+            self.at += TAG;
         }
     }
 

@@ -3,14 +3,12 @@
 //! What is not IP, or is broken, is not an error: it is [opaque](Opaque), and [counted](Census). No length field is
 //! believed about how much there is: a packet is as long as what was received of it.
 
-mod charge;
 pub mod checksum;
 mod link;
 mod read;
 mod write;
 
-pub use charge::Charge;
-pub use link::{ETHERNET_HEADER, Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS, SHORTEST_PAYLOAD, fits};
+pub use link::{ETHERNET_HEADER, Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS, SHORTEST_PAYLOAD, TAG, fits};
 pub use read::parse;
 pub use write::{Bits, clear_link_classes, congestion_experienced, set_dscp};
 
@@ -77,7 +75,7 @@ pub struct Headers {
     /// What comes before the IP header.
     pub link: Link,
     /// Bytes received behind the link layer, whatever the length field says; the padding of a short frame isn't among
-    /// them. What it [counts for](Charge) may be more.
+    /// them.
     pub size: u32,
     /// A length field says something else than that.
     pub length_disagrees: bool,
@@ -193,7 +191,7 @@ pub struct Opaque {
     pub why: Unread,
     /// What comes before its payload, as far as it was read: by this its sender can still be known.
     pub link: Link,
-    /// What it is charged for: all of it behind the link's first header, and no less than the shortest there is.
+    /// All of it behind the link's first header, and no less than the shortest there is.
     pub size: u32,
 }
 

@@ -24,7 +24,8 @@ use inprofile_core::registry::{AnyAqm, AnyMarker};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 use inprofile_experiment::text::named::Mechanism;
 use inprofile_live::code_points::{CodePoints, Dscp};
-use inprofile_live::packet::{Charge, Control};
+use inprofile_live::datapath::Charge;
+use inprofile_live::packet::Control;
 
 use frames::{Frames, Policing};
 use role::{Role, Unsold};

@@ -3,8 +3,8 @@
 use inprofile_core::packet::Colour;
 use inprofile_core::units::Rate;
 use inprofile_live::code_points::{CodePoints, Dscp};
-use inprofile_live::datapath::{Rewrite, Treatment};
-use inprofile_live::packet::{Charge, Headers};
+use inprofile_live::datapath::{Charge, Rewrite, Treatment};
+use inprofile_live::packet::Headers;
 use inprofile_live::prefetch::prefetch;
 
 use crate::config::frames::Frames;

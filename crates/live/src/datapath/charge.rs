@@ -1,6 +1,11 @@
 //! How many bytes a frame counts for: to meters and queues, and to the link.
 
-use super::{Link, Seen};
+use crate::packet::{Link, Seen, TAG};
+
+/// VLAN tags that meters leave out, as customers' frames have them on an access line.
+const USUAL_TAGS: u8 = 2;
+/// Bytes of a PPPoE session's header with the number of PPP's protocol, which they leave out as well.
+const SESSION: u32 = 8;
 
 /// What a packet counts for beside its own bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,11 +17,11 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// To meters, queues and counts: the packet, and any tags and labels beyond the [usual link header](Link::unusual).
+    /// To meters, queues and counts: the packet, and any tags and labels beyond two tags and a session.
     #[must_use]
     pub fn packet(self, seen: &Seen) -> u32 {
         match seen {
-            Ok(h) => (h.size + self.overhead).max(self.mpu) + h.link.unusual(),
+            Ok(h) => (h.size + self.overhead).max(self.mpu) + beyond_usual(&h.link),
             Err(opaque) => (opaque.size + self.overhead).max(self.mpu),
         }
     }
@@ -33,8 +38,19 @@ impl Charge {
     }
 
     fn mpu_with_tags(self, link: &Link) -> u32 {
-        if self.mpu == 0 { 0 } else { self.mpu + link.tag_bytes() }
+        if self.mpu == 0 { 0 } else { self.mpu + tag_bytes(link.tags) }
     }
+}
+
+/// Bytes of so many VLAN tags.
+fn tag_bytes(tags: u8) -> u32 {
+    u32::from(tags) * TAG as u32
+}
+
+/// Bytes before the IP header that are neither of the first two tags nor of a session: third and fourth tags, and labels.
+fn beyond_usual(link: &Link) -> u32 {
+    let session = if link.session.is_some() { SESSION } else { 0 };
+    link.bytes().saturating_sub(tag_bytes(link.tags.min(USUAL_TAGS)) + session)
 }
 
 #[cfg(test)]
