@@ -244,7 +244,7 @@ fn queue_outcome(seen: &QueueView<'_>, window_ps: f64, now: Time) -> Result<Link
     let mut queue =
         LinkOutcome { total: seen.counts, window, queue_mean, sending, waiting, ..LinkOutcome::default() };
     if let Some(aqm) = seen.aqm {
-        aqm.stats(&mut |name, value| queue.stats.push((name, value)));
+        aqm.show_counts(&seen.counts, &mut |name, value| queue.stats.push((name, value)));
         aqm.gauges(now, &mut |name, value| queue.gauges.push((name, value)));
         aqm.flow_gauges(now, &mut |flow, name, value| queue.by_flow.push((flow.0, name, value)));
     }

@@ -20,6 +20,7 @@ use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::units::{Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
@@ -112,7 +113,7 @@ impl Build for Params {
 
     fn build(&self, context: &Context) -> Cobalt {
         let (vars, control) = (Vars::default(), self.control(context));
-        Cobalt { vars, control, ecn: self.ecn, emptied: None, stats: Stats::default() }
+        Cobalt { vars, control, ecn: self.ecn, emptied: None }
     }
 }
 
@@ -277,20 +278,6 @@ pub struct Cobalt {
     ecn: bool,
     /// Since when the queue was empty, the last time that the law was told.
     emptied: Option<Time>,
-    stats: Stats,
-}
-
-/// Packets by what happened to them; the rest went out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped at the head by CoDel.
-    pub above_target: u64,
-    /// Marked in place of that.
-    pub marked: u64,
-    /// Dropped at the head by BLUE.
-    pub blue: u64,
-    /// Dropped because the queue was full.
-    pub overflow: u64,
 }
 
 impl Mechanism for Cobalt {
@@ -298,14 +285,6 @@ impl Mechanism for Cobalt {
         show("dropping", f64::from(u8::from(self.vars.dropping)));
         show("count", f64::from(self.vars.count));
         show("drop_prob", self.vars.p_drop);
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let Stats { above_target, marked, blue, overflow } = self.stats;
-        show("above_target", above_target);
-        show("marked", marked);
-        show("blue", blue);
-        show("overflow", overflow);
     }
 }
 
@@ -335,7 +314,6 @@ impl Aqm for Cobalt {
             return Admission::Admit;
         }
         self.vars.full(self.control.variant.clock(now), &self.control);
-        self.stats.overflow += 1;
         Admission::Drop(Cause::OVERFLOW)
     }
 
@@ -359,19 +337,16 @@ impl Aqm for Cobalt {
         let blue = rng.chance("u", self.vars.p_drop, why);
         self.vars.left(now, codel || blue, &self.control);
         if (codel || blue) && queue.packets() > 0 {
-            let (cause, count) = if codel {
-                (ABOVE_TARGET, &mut self.stats.above_target)
-            } else {
-                (BLUE, &mut self.stats.blue)
-            };
-            *count += 1;
-            return Departure::Drop(cause);
+            return Departure::Drop(if codel { ABOVE_TARGET } else { BLUE });
         }
-        if marks {
-            self.stats.marked += 1;
-            return Departure::Mark;
-        }
-        Departure::Send
+        if marks { Departure::Mark } else { Departure::Send }
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        show("above_target", queue.dropped_by(ABOVE_TARGET));
+        show("marked", queue.marked());
+        show("blue", queue.dropped_by(BLUE));
+        show("overflow", queue.dropped_by(Cause::OVERFLOW));
     }
 }
 

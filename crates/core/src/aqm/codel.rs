@@ -19,6 +19,7 @@ use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::units::{Bytes, Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
@@ -69,7 +70,7 @@ impl Build for Params {
 
     fn build(&self, context: &Context) -> Codel {
         let control = self.control(self.variant, context);
-        Codel { vars: Vars::default(), control, ecn: self.ecn, stats: Stats::default() }
+        Codel { vars: Vars::default(), control, ecn: self.ecn, entered: 0 }
     }
 }
 
@@ -316,34 +317,14 @@ pub struct Codel {
     vars: Vars,
     control: Control,
     ecn: bool,
-    stats: Stats,
-}
-
-/// Packets by what happened to them; the rest went out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped at the head.
-    pub above_target: u64,
-    /// Marked in place of that.
-    pub marked: u64,
-    /// Dropped because the queue was full.
-    pub overflow: u64,
     /// How often the dropping state was entered.
-    pub entered: u64,
+    entered: u64,
 }
 
 impl Mechanism for Codel {
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("dropping", f64::from(u8::from(self.vars.dropping)));
         show("count", f64::from(self.vars.count));
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let Stats { above_target, marked, overflow, entered } = self.stats;
-        show("above_target", above_target);
-        show("marked", marked);
-        show("overflow", overflow);
-        show("entered", entered);
     }
 }
 
@@ -367,7 +348,6 @@ impl Aqm for Codel {
         if queue.fits(packet.size) {
             return Admission::Admit;
         }
-        self.stats.overflow += 1;
         Admission::Drop(Cause::OVERFLOW)
     }
 
@@ -386,13 +366,15 @@ impl Aqm for Codel {
         let can_mark = self.ecn && packet.ecn.can_mark();
         let verdict = self.vars.decide(&self.control, now, since, queue.bytes(), can_mark);
         why.note("count", f64::from(self.vars.count));
-        match verdict {
-            Departure::Send => {}
-            Departure::Mark => self.stats.marked += 1,
-            Departure::Drop(_) => self.stats.above_target += 1,
-        }
-        self.stats.entered += u64::from(self.vars.dropping && !was);
+        self.entered += u64::from(self.vars.dropping && !was);
         verdict
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        show("above_target", queue.dropped_by(ABOVE_TARGET));
+        show("marked", queue.marked());
+        show("overflow", queue.dropped_by(Cause::OVERFLOW));
+        show("entered", self.entered);
     }
 }
 

@@ -24,12 +24,14 @@ use std::collections::BTreeMap;
 
 use crate::aqm::Aqm;
 use crate::aqm::red::Red;
-use crate::aqm::red::law::{EARLY, EarlyTest, FORCED, Floyd93, Variant};
+use crate::aqm::red::common::{causes, show_causes};
+use crate::aqm::red::law::{EARLY, EarlyTest, Floyd93, Variant};
 use crate::estimate::rtt::RttEstimate;
 use crate::flow_table::FlowTable;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
-use crate::packet::{Direction, FlowId, Packet};
+use crate::packet::{Colour, Direction, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::counts::Counts;
 use crate::queue::{End, Queue};
 use crate::rng::Rng;
 use crate::signal::{FORGET, Oracle, Signal};
@@ -45,19 +47,9 @@ struct Known {
     account: Account,
 }
 
-/// Arrivals dropped by cause, and what became of the ledger's decisions.
+/// Decisions of the ledger that took no packet at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Arrivals dropped as RED's chance, or an owed drop, would have it.
-    pub early: u64,
-    /// Arrivals dropped with the average above the curve's end.
-    pub forced: u64,
-    /// Arrivals dropped because the queue was full.
-    pub overflow: u64,
-    /// Waiting packets dropped in place of the arrival.
-    pub evicted: u64,
-    /// Packets marked congestion experienced, waiting or arriving.
-    pub marked: u64,
     /// Decisions whose victim had no packet here.
     pub no_packet: u64,
     /// Arrivals dropped because their flow owed it.
@@ -95,10 +87,8 @@ struct Options {
 enum Lost {
     /// The arrival is to be dropped or marked.
     Arrival,
-    /// A waiting packet has been dropped.
+    /// A waiting packet has been dropped or marked.
     Waiting,
-    /// A waiting packet has been marked.
-    Marked,
 }
 
 impl Build for Params {
@@ -249,34 +239,22 @@ impl<R: Variant> FddRed<R> {
             }
         };
         match queue.position(victim, end) {
-            Some(position) if can_mark && queue.mark(position) => Some(Lost::Marked),
-            Some(position) if queue.evict(position) => Some(Lost::Waiting),
+            Some(position) if can_mark && queue.mark(position) || queue.evict(position) => {
+                Some(Lost::Waiting)
+            }
             _ => own.then_some(Lost::Arrival),
         }
     }
+}
 
-    /// The verdict on an arrival that is to be dropped, or marked if it `can` be.
-    fn lose_arrival(&mut self, packet: &Packet, can_mark: bool, fits: bool, cause: Cause) -> Admission {
-        if can_mark && fits && packet.ecn.can_mark() {
-            self.stats.marked += 1;
-            return Admission::Mark;
-        }
-        match cause {
-            EARLY => self.stats.early += 1,
-            FORCED => self.stats.forced += 1,
-            _ => self.stats.overflow += 1,
-        }
-        Admission::Drop(cause)
-    }
+/// The verdict on an arrival that is to be dropped, or marked if it `can` be.
+fn lose_arrival(packet: &Packet, can_mark: bool, fits: bool, cause: Cause) -> Admission {
+    if can_mark && fits && packet.ecn.can_mark() { Admission::Mark } else { Admission::Drop(cause) }
+}
 
-    /// The verdict on an arrival that may join, if there is room.
-    fn admit_if_fits<Q: Queue + ?Sized>(&mut self, packet: &Packet, queue: &Q) -> Admission {
-        if queue.fits(packet.size) {
-            return Admission::Admit;
-        }
-        self.stats.overflow += 1;
-        Admission::Drop(Cause::OVERFLOW)
-    }
+/// The verdict on an arrival that may join, if there is room.
+fn admit_if_fits<Q: Queue + ?Sized>(packet: &Packet, queue: &Q) -> Admission {
+    if queue.fits(packet.size) { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
 }
 
 impl<R: Variant> Mechanism for FddRed<R> {
@@ -335,17 +313,6 @@ impl<R: Variant> Mechanism for FddRed<R> {
             show(flow, "penalty", account.penalty);
         }
     }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let Stats { early, forced, overflow, evicted, marked, no_packet, deferred } = self.stats;
-        show("early", early);
-        show("forced", forced);
-        show("overflow", overflow);
-        show("evicted", evicted);
-        show("marked", marked);
-        show("no_packet", no_packet);
-        show("deferred", deferred);
-    }
 }
 
 impl<R: Variant> Aqm for FddRed<R> {
@@ -375,7 +342,7 @@ impl<R: Variant> Aqm for FddRed<R> {
                 Some(account) => {
                     account.owed -= 1;
                     self.stats.deferred += 1;
-                    self.lose_arrival(packet, self.options.ecn, fits, EARLY)
+                    lose_arrival(packet, self.options.ecn, fits, EARLY)
                 }
                 None => Admission::Admit,
             };
@@ -383,22 +350,14 @@ impl<R: Variant> Aqm for FddRed<R> {
         if cause == Cause::OVERFLOW {
             self.red.restart();
             if self.options.applies_to == AppliesTo::Early {
-                return self.lose_arrival(packet, false, fits, cause);
+                return lose_arrival(packet, false, fits, cause);
             }
         }
         let markable = cause == EARLY && test == EarlyTest::Early { markable: true };
         let can_mark = self.options.ecn && markable;
         match self.decide_victim(now, packet, queue, can_mark, rng, why) {
-            Some(Lost::Arrival) => self.lose_arrival(packet, can_mark, fits, cause),
-            Some(Lost::Waiting) => {
-                self.stats.evicted += 1;
-                self.admit_if_fits(packet, queue)
-            }
-            Some(Lost::Marked) => {
-                self.stats.marked += 1;
-                self.admit_if_fits(packet, queue)
-            }
-            None => self.admit_if_fits(packet, queue),
+            Some(Lost::Arrival) => lose_arrival(packet, can_mark, fits, cause),
+            Some(Lost::Waiting) | None => admit_if_fits(packet, queue),
         }
     }
 
@@ -418,6 +377,18 @@ impl<R: Variant> Aqm for FddRed<R> {
             self.ledger.left(now, packet.flow);
         }
         Departure::Send
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        let [early, forced, overflow, marked] = causes(queue, &Colour::ALL);
+        show_causes(
+            [early, forced, overflow, queue.dropped_by(Cause::EVICTED)],
+            ["early", "forced", "overflow", "evicted"],
+            show,
+        );
+        show("marked", marked);
+        show("no_packet", self.stats.no_packet);
+        show("deferred", self.stats.deferred);
     }
 }
 

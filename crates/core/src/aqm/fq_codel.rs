@@ -15,6 +15,7 @@ use crate::aqm::{Aqm, codel};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::counts::Counts;
 use crate::queue::{End, Queue};
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Duration, Time};
@@ -77,7 +78,7 @@ impl Build for Params {
             drop_batch: u32::try_from(self.drop_batch).unwrap_or(u32::MAX),
             memory_limit: self.memory_limit.map_or(u64::MAX, |limit| limit.0),
             linux,
-            stats: Stats::default(),
+            ce_marked: 0,
         }
     }
 }
@@ -96,22 +97,8 @@ pub struct FqCodel {
     drop_batch: u32,
     memory_limit: u64,
     linux: bool,
-    stats: Stats,
-}
-
-/// Packets by what happened to them; the rest went out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped at the head of a queue by CoDel.
-    pub above_target: u64,
-    /// Marked in place of that.
-    pub marked: u64,
-    /// Marked because of `ce_threshold`.
-    pub ce_marked: u64,
-    /// Dropped on arrival, the queue being full and this one what it holds most of.
-    pub overflow: u64,
-    /// Dropped from the queue that held most because the limit was exceeded (RFC 8290 §4.1).
-    pub evicted: u64,
+    /// Marked because of `ce_threshold`; other marks are CoDel's.
+    ce_marked: u64,
 }
 
 impl FqCodel {
@@ -156,7 +143,6 @@ impl FqCodel {
                     break victim.is_some();
                 }
             };
-            self.stats.evicted += u64::from(dropped) - u64::from(!room);
             if self.linux {
                 self.scheduler.within(fat).count_drops(dropped);
             }
@@ -171,16 +157,6 @@ impl FqCodel {
 impl Mechanism for FqCodel {
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         self.scheduler.show(show);
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let Stats { above_target, marked, ce_marked, overflow, evicted } = self.stats;
-        show("above_target", above_target);
-        show("marked", marked);
-        show("ce_marked", ce_marked);
-        show("overflow", overflow);
-        show("evicted", evicted);
-        show("new_flows", self.scheduler.counts().2);
     }
 }
 
@@ -217,7 +193,6 @@ impl Aqm for FqCodel {
         if self.fits(queue, packet.size) || self.make_room(queue, joins, packet.size) {
             return Admission::Admit;
         }
-        self.stats.overflow += 1;
         Admission::Drop(Cause::OVERFLOW)
     }
 
@@ -253,17 +228,23 @@ impl Aqm for FqCodel {
         let too_long = |most| self.control.waited_longer(now, since, most);
         if verdict == Departure::Send && capable && self.ce_threshold.is_some_and(too_long) {
             // §5.2.7
-            self.stats.ce_marked += 1;
+            self.ce_marked += 1;
             verdict = Departure::Mark;
-        } else {
-            self.stats.marked += u64::from(verdict == Departure::Mark);
         }
-        match verdict {
-            Departure::Drop(_) => self.stats.above_target += 1,
-            // §4.2: what CoDel dropped costs no credits.
-            Departure::Send | Departure::Mark => self.scheduler.sent(at, packet.size),
+        // §4.2: what CoDel dropped costs no credits.
+        if !matches!(verdict, Departure::Drop(_)) {
+            self.scheduler.sent(at, packet.size);
         }
         verdict
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        show("above_target", queue.dropped_by(codel::ABOVE_TARGET));
+        show("marked", queue.marked().saturating_sub(self.ce_marked));
+        show("ce_marked", self.ce_marked);
+        show("overflow", queue.dropped_by(Cause::OVERFLOW));
+        show("evicted", queue.dropped_by(Cause::EVICTED));
+        show("new_flows", self.scheduler.counts().2);
     }
 }
 

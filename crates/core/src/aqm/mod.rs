@@ -23,6 +23,7 @@ use crate::mechanism::Mechanism;
 use crate::packet::Packet;
 use crate::params::{Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
@@ -105,6 +106,13 @@ pub trait Aqm: Mechanism {
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
         let _ = limit;
         None
+    }
+
+    /// Shows counts since the start of the run by name, for results: `queue` has counted what was dropped, by cause, and marked; whatever else
+    /// there is to count is the discipline's own ([`Mechanism::stats`]).
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        let _ = queue;
+        self.stats(show);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::{Rng, mix};
 use crate::units::{Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
@@ -114,7 +115,7 @@ impl Build for Params {
             penalty: Penalty { tokens, at: Time::ZERO },
             p_min: 0.0,
             params: Box::new(self.clone()),
-            stats: Stats::default(),
+            rehashed: 0,
         }
     }
 }
@@ -193,23 +194,6 @@ impl Penalty {
     }
 }
 
-/// Packets by what happened to them; the rest joined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped by chance.
-    pub early: u64,
-    /// Dropped in the penalty box.
-    pub penalty: u64,
-    /// Dropped because all their bins were at their limit.
-    pub bin_full: u64,
-    /// Dropped because the queue was full.
-    pub overflow: u64,
-    /// Marked.
-    pub marked: u64,
-    /// How often the hashes changed.
-    pub rehashed: u64,
-}
-
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Sfb {
@@ -225,7 +209,8 @@ pub struct Sfb {
     /// Of the last arrival.
     p_min: f64,
     params: Box<Params>,
-    stats: Stats,
+    /// How often the hashes changed.
+    rehashed: u64,
 }
 
 impl Sfb {
@@ -245,14 +230,14 @@ impl Sfb {
             std::mem::swap(&mut self.now_used, &mut self.next);
             self.next.key = key(rng);
             (self.warming, self.since) = (false, now);
-            self.stats.rehashed += 1;
+            self.rehashed += 1;
         } else if !self.warming && age >= Duration(self.params.rehash.0 - self.params.warmup.0) {
             self.warming = true;
             self.next.begin(self.next.key, queue);
         }
     }
 
-    /// The verdict on an arrival that fits; counts what it drops or marks.
+    /// The verdict on an arrival that fits.
     fn decide<W: Why + ?Sized>(
         &mut self,
         now: Time,
@@ -266,7 +251,6 @@ impl Sfb {
         why.note("p_min", p_min);
         why.note("bin_packets", f64::from(fewest));
         if u64::from(fewest) >= p.bin_max {
-            self.stats.bin_full += 1;
             return Admission::Drop(BIN_FULL);
         }
         if p_min >= 1.0 {
@@ -276,7 +260,6 @@ impl Sfb {
             if self.penalty.passes(now, p.penalty_rate, p.penalty_burst as f64) {
                 return Admission::Admit;
             }
-            self.stats.penalty += 1;
             return Admission::Drop(PENALTY);
         }
         if p_min <= 0.0 {
@@ -289,10 +272,8 @@ impl Sfb {
         }
         let too_high = u < 2.0 * (p_min - HALF);
         if p.ecn && packet.ecn.can_mark() && !too_high {
-            self.stats.marked += 1;
             return Admission::Mark;
         }
-        self.stats.early += 1;
         Admission::Drop(EARLY)
     }
 }
@@ -303,16 +284,6 @@ impl Mechanism for Sfb {
         show("p_min", self.p_min);
         show("p_most", all().map(|bin| bin.p).fold(0.0, f64::max));
         show("bins_at_1", all().filter(|bin| bin.p >= 1.0).count() as f64);
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let Stats { early, penalty, bin_full, overflow, marked, rehashed } = self.stats;
-        show("early", early);
-        show("penalty", penalty);
-        show("bin_full", bin_full);
-        show("overflow", overflow);
-        show("marked", marked);
-        show("rehashed", rehashed);
     }
 }
 
@@ -335,7 +306,6 @@ impl Aqm for Sfb {
     ) -> Admission {
         self.move_hashes(now, queue, rng);
         if !queue.fits(packet.size) {
-            self.stats.overflow += 1;
             return Admission::Drop(Cause::OVERFLOW);
         }
         let verdict = self.decide(now, packet, rng, why);
@@ -364,6 +334,14 @@ impl Aqm for Sfb {
             self.next.bins(packet.flow).for_each(fewer);
         }
         Departure::Send
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        let causes =
+            [("early", EARLY), ("penalty", PENALTY), ("bin_full", BIN_FULL), ("overflow", Cause::OVERFLOW)];
+        causes.into_iter().for_each(|(name, cause)| show(name, queue.dropped_by(cause)));
+        show("marked", queue.marked());
+        show("rehashed", self.rehashed);
     }
 }
 

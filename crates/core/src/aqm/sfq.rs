@@ -13,6 +13,7 @@ use crate::aqm::fq::{self, Hash};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::counts::Counts;
 use crate::queue::{End, Queue};
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Duration, Time};
@@ -67,7 +68,7 @@ impl Build for Params {
             headdrop: self.headdrop,
             perturb: self.perturb,
             due: self.perturb.map_or(Time::NEVER, |period| Time::ZERO + period),
-            stats: Stats::default(),
+            too_deep: 0,
         }
     }
 }
@@ -155,18 +156,8 @@ pub struct Sfq {
     perturb: Option<Duration>,
     /// When the salt changes.
     due: Time,
-    stats: Stats,
-}
-
-/// Packets by what happened to them; the rest went out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped on arrival: the limit was reached and their queue was the longest, or no queue was free.
-    pub overflow: u64,
-    /// Dropped on arrival: their queue was at its depth.
-    pub too_deep: u64,
-    /// Dropped while they waited.
-    pub evicted: u64,
+    /// Dropped on arrival as their queue was at its depth; the other overflows found no room, or no queue free.
+    too_deep: u64,
 }
 
 impl Sfq {
@@ -261,7 +252,6 @@ impl Sfq {
                 return false;
             }
             queue.evict_from(self.queue_of(victim), end);
-            self.stats.evicted += 1;
             if longest <= 1 {
                 self.leave();
             }
@@ -298,7 +288,6 @@ impl Sfq {
                     }
                     None => {
                         queue.evict_from(from, End::Head);
-                        self.stats.evicted += 1;
                     }
                 }
             }
@@ -309,13 +298,6 @@ impl Sfq {
 impl Mechanism for Sfq {
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("longest", f64::from(self.slots.longest));
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let Stats { overflow, too_deep, evicted } = self.stats;
-        show("overflow", overflow);
-        show("too_deep", too_deep);
-        show("evicted", evicted);
     }
 }
 
@@ -345,7 +327,6 @@ impl Aqm for Sfq {
             Backlog::Bytes(n) => n >= f64::from(packet.size),
         };
         let Some(slot) = Some(hash).filter(|_| alone).and_then(|hash| self.slot(hash)) else {
-            self.stats.overflow += 1;
             return Admission::Drop(Cause::OVERFLOW);
         };
         let joins = self.queue_of(slot);
@@ -353,12 +334,11 @@ impl Aqm for Sfq {
         why.note("flow_backlog", queue.bytes_in(joins) as f64);
         if self.slots.all[slot as usize].length >= self.depth {
             if !self.headdrop {
-                self.stats.too_deep += 1;
+                self.too_deep += 1;
                 return Admission::Drop(Cause::OVERFLOW);
             }
             // The head goes in its favour: the length stays.
             queue.evict_from(joins, End::Head);
-            self.stats.evicted += 1;
         } else {
             self.joined(slot);
         }
@@ -366,7 +346,6 @@ impl Aqm for Sfq {
         if queue.fits(packet.size) || self.make_room(queue, slot, packet.size) {
             return Admission::Admit;
         }
-        self.stats.overflow += 1;
         Admission::Drop(Cause::OVERFLOW)
     }
 
@@ -402,6 +381,12 @@ impl Aqm for Sfq {
             self.slots.all[slot as usize].allot -= i64::from(packet.size);
         }
         Departure::Send
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        show("overflow", queue.dropped_by(Cause::OVERFLOW).saturating_sub(self.too_deep));
+        show("too_deep", self.too_deep);
+        show("evicted", queue.dropped_by(Cause::EVICTED));
     }
 }
 

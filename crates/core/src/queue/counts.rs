@@ -27,6 +27,18 @@ impl Counts {
         self.dropped.iter().map(|by_colour| by_colour[colour as usize]).sum()
     }
 
+    /// Packets dropped for this cause, of whatever colour.
+    #[must_use]
+    pub fn dropped_by(&self, cause: Cause) -> u64 {
+        self.dropped[cause.index()].iter().sum()
+    }
+
+    /// Packets marked, of whatever colour.
+    #[must_use]
+    pub fn marked(&self) -> u64 {
+        self.marked.iter().sum()
+    }
+
     /// These and those of another queue together.
     #[must_use]
     pub fn and(&self, other: &Counts) -> Counts {

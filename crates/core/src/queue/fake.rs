@@ -1,8 +1,29 @@
 //! A queue for tests, as long as the test says.
 
+use std::collections::BTreeMap;
+
+use crate::aqm::Aqm;
 use crate::packet::{Colour, FlowId};
+use crate::queue::counts::Counts;
 use crate::queue::{End, Queue};
 use crate::units::{Backlog, Time};
+use crate::verdict::Admission;
+
+/// Counts a verdict, as a queue does.
+pub fn count(counts: &mut Counts, colour: Colour, verdict: Admission) {
+    match verdict {
+        Admission::Admit => {}
+        Admission::Mark => counts.marked[colour as usize] += 1,
+        Admission::Drop(cause) => counts.dropped[cause.index()][colour as usize] += 1,
+    }
+}
+
+/// All that a discipline shows, given what its queue has counted.
+pub fn shown(aqm: &dyn Aqm, counts: &Counts) -> BTreeMap<&'static str, u64> {
+    let mut all = BTreeMap::new();
+    aqm.show_counts(counts, &mut |name, n| assert!(all.insert(name, n).is_none(), "{name} twice"));
+    all
+}
 
 /// Lengths as set; packets are of 1,000 B.
 #[derive(Clone, Debug)]

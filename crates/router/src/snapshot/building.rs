@@ -168,7 +168,7 @@ fn unnamed<'c>(states: impl Iterator<Item = PathClass<'c>>, now: Time) -> Vec<Cl
         counts: *c.counts(),
         waiting: c.waiting(),
         gauges: gather(|show| c.aqm().gauges(now, show)),
-        stats: gather(|show| c.aqm().stats(show)),
+        stats: gather(|show| c.aqm().show_counts(c.counts(), show)),
     });
     each.collect()
 }

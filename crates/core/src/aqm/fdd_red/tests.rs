@@ -4,6 +4,7 @@ use crate::aqm::red::common::Common;
 use crate::aqm::red::{EARLY, FORCED};
 use crate::packet::Ecn;
 use crate::packet::Kind;
+use crate::queue::fake::shown;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
@@ -134,13 +135,7 @@ impl Bench {
     }
 
     fn stat(&self, name: &str) -> u64 {
-        let mut found = None;
-        self.aqm.stats(&mut |n, v| {
-            if n == name {
-                found = Some(v)
-            }
-        });
-        found.unwrap_or_else(|| panic!("no count called {name}"))
+        shown(&*self.aqm, self.queue.counts())[name]
     }
 }
 

@@ -14,6 +14,7 @@ use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::signal::Outbox;
 use crate::units::{Backlog, Bytes, Duration, Rate, Time};
@@ -185,12 +186,6 @@ impl Mechanism for Ared {
         self.red.gauges(now, show);
         show("max_p", self.max_p);
     }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        Mechanism::stats(&self.red, show);
-        show("raised", self.stats.raised);
-        show("lowered", self.stats.lowered);
-    }
 }
 
 impl Aqm for Ared {
@@ -209,6 +204,12 @@ impl Aqm for Ared {
     ) -> Admission {
         why.note("max_p", self.max_p);
         self.red.arrive(now, packet, queue, rng, why)
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        self.red.show_counts(queue, show);
+        show("raised", self.stats.raised);
+        show("lowered", self.stats.lowered);
     }
 }
 

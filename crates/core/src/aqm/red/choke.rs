@@ -8,12 +8,13 @@
 //! Non-goal: fairness among responsive flows.
 
 use crate::aqm::Aqm;
-use crate::aqm::red::common::{Common, Config, Paths, check_thresholds};
+use crate::aqm::red::common::{Common, Config, Paths, causes, check_thresholds, show_causes};
 use crate::aqm::red::law::{Curve, Law};
 use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
+use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
@@ -44,7 +45,6 @@ crate::params! {
 pub struct Choke {
     law: Law<1>,
     candidates: u64,
-    matched: u64,
 }
 
 impl Build for Params {
@@ -68,7 +68,7 @@ impl Build for Params {
         let curve = Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p);
         let rule = self.common.rule(self.min_th, false, context);
         let config = Config::new(self.common.weight(context), [curve], [[true]], rule);
-        Choke { law: Law::new(config), candidates: self.candidates, matched: 0 }
+        Choke { law: Law::new(config), candidates: self.candidates }
     }
 }
 
@@ -76,11 +76,6 @@ impl Mechanism for Choke {
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("avg", self.law.vars.avg[0]);
         show("p_b", self.law.p_b(0));
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        self.law.tally[0].show(["early", "forced", "overflow", "marked"], show);
-        show("matched", self.matched);
     }
 }
 
@@ -130,11 +125,15 @@ impl Aqm for Choke {
     ) -> Admission {
         let (arrival, avg) = self.law.look(now, packet, queue, why);
         if avg > self.law.config.curves[0].min_th && self.draw(packet, queue, rng, why) {
-            self.matched += 1;
             return Admission::Drop(MATCHED);
         }
         let test = self.law.test(&arrival, rng, why);
         self.law.conclude(packet, 0, test, queue.fits(packet.size))
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        show_causes(causes(queue, &Colour::ALL), ["early", "forced", "overflow", "marked"], show);
+        show("matched", queue.dropped_by(MATCHED));
     }
 }
 

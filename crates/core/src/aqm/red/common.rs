@@ -3,9 +3,12 @@
 //!
 //! Papers use thresholds above the queue's limit and fractional ones: these are warned of, never refused.
 
-use crate::aqm::red::law::{Curve, Rule};
+use crate::aqm::red::law::{Curve, EARLY, FORCED, Rule};
+use crate::packet::Colour;
 use crate::params::{Context, Fault, Warning};
+use crate::queue::counts::Counts;
 use crate::units::{Backlog, Bytes, Rate};
+use crate::verdict::Cause;
 
 crate::params! {
     /// What all REDs have in common.
@@ -190,6 +193,37 @@ impl<const N: usize> Config<N> {
 #[must_use]
 pub fn packet_size(packet: Bytes) -> u32 {
     u32::try_from(packet.0).unwrap_or(u32::MAX).max(1)
+}
+
+/// Packets of these colours that a queue has counted as dropped early, forced and for want of room, and as marked.
+pub(crate) fn causes(queue: &Counts, of: &[Colour]) -> [u64; 4] {
+    let sum = |counts: [u64; 3]| of.iter().map(|colour| counts[*colour as usize]).sum();
+    let by = |cause: Cause| sum(queue.dropped[cause.index()]);
+    [by(EARLY), by(FORCED), by(Cause::OVERFLOW), sum(queue.marked)]
+}
+
+/// Shows these counts under their names.
+pub(crate) fn show_causes(
+    counts: [u64; 4],
+    names: [&'static str; 4],
+    show: &mut dyn FnMut(&'static str, u64),
+) {
+    names.into_iter().zip(counts).for_each(|(name, n)| show(name, n));
+}
+
+/// Shows those of IN and of OUT packets, cause by cause.
+pub(crate) fn show_in_and_out(queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+    const NAMES: [[&str; 2]; 4] = [
+        ["early_in", "early_out"],
+        ["forced_in", "forced_out"],
+        ["overflow_in", "overflow_out"],
+        ["marked_in", "marked_out"],
+    ];
+    let [ins, outs] = [&Colour::ALL[..1], &Colour::ALL[1..]].map(|of| causes(queue, of));
+    for ([name_in, name_out], (n_in, n_out)) in NAMES.into_iter().zip(ins.into_iter().zip(outs)) {
+        show(name_in, n_in);
+        show(name_out, n_out);
+    }
 }
 
 #[cfg(test)]

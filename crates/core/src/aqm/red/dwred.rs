@@ -10,14 +10,14 @@
 //! Non-goal: computing the sum (the `twam` marker does, at the edge).
 
 use crate::aqm::Aqm;
-use crate::aqm::red::common::{Common, Config};
+use crate::aqm::red::common::{Common, Config, show_in_and_out};
 use crate::aqm::red::law::{Curve, Law};
 use crate::aqm::red::rio::{self, IN, OUT};
-use crate::aqm::red::tally::Tally;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::signal::Signal;
 use crate::units::{Backlog, Duration, Time};
@@ -172,8 +172,6 @@ impl Mechanism for Dwred {
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let [r#in, out] = &self.law.tally;
-        Tally::show_both(r#in, out, show);
         show("signals", self.signals.0);
         show("signals_refused", self.signals.1);
         show("unguided", self.unguided);
@@ -210,6 +208,11 @@ impl Aqm for Dwred {
         }
         let test = self.law.test_by(&curve, &arrival, rng, why);
         self.law.conclude(packet, arrival.colour, test, queue.fits(packet.size))
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        show_in_and_out(queue, show);
+        self.stats(show);
     }
 }
 

@@ -14,14 +14,16 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::aqm::red::common::{Config, DropAt};
-use crate::aqm::red::tally::Tally;
-pub use crate::aqm::red::tally::{EARLY, FORCED};
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 
+/// At random, with the average between the thresholds.
+pub const EARLY: Cause = Cause::named("early");
+/// With certainty, as the average had reached the end of the curve.
+pub const FORCED: Cause = Cause::named("forced");
 /// The count while the average is below min_th.
 const BELOW: i32 = -1;
 
@@ -112,8 +114,7 @@ pub struct Vars<const N: usize> {
     pub count: [Count; N],
 }
 
-/// The law at work on one queue. All that an arrival of one colour writes, its counts too, is one cache line; in C's order, so
-/// that of two colours the first line holds all but the counts.
+/// The law at work on one queue. All that an arrival of one or two colours writes is one cache line, in C's order.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Law<const N: usize, R = Floyd93> {
@@ -123,8 +124,6 @@ pub struct Law<const N: usize, R = Floyd93> {
     pub config: Arc<Config<N>>,
     /// State of the variant.
     pub variant: R,
-    /// What became of the arrivals, by colour.
-    pub tally: [Tally; N],
 }
 
 impl<R: Variant> Law<1, R> {
@@ -154,7 +153,7 @@ impl<const N: usize, R: Variant> Law<N, R> {
     pub fn new(mut config: Config<N>) -> Law<N, R> {
         config.curves = config.curves.map(R::curve);
         let vars = Vars { avg: [0.0; N], aged: Time::ZERO, count: [Count::default(); N] };
-        Law { vars, config: Arc::new(config), variant: R::default(), tally: [Tally::default(); N] }
+        Law { vars, config: Arc::new(config), variant: R::default() }
     }
 
     /// Brings the averages up to date with an arrival; the one that its colour goes by.
@@ -190,18 +189,15 @@ impl<const N: usize, R: Variant> Law<N, R> {
         DropTest { avg: self.vars.avg[a.colour], size: a.size, queued: a.lengths[a.colour] }
     }
 
-    /// Turns what the test said into a verdict, and counts it.
+    /// Turns the test's outcome into a verdict, which the queue counts.
     #[inline(always)]
     pub fn conclude(&mut self, packet: &Packet, colour: usize, test: EarlyTest, fits: bool) -> Admission {
         let can_mark = self.config.rule.ecn && packet.ecn.can_mark();
         let verdict = R::admission(test, can_mark, fits);
-        if verdict != Admission::Admit {
-            self.tally[colour].count(verdict);
-            if let Admission::Drop(cause) = verdict
-                && R::restarts(cause, colour)
-            {
-                self.vars.count[colour].restart();
-            }
+        if let Admission::Drop(cause) = verdict
+            && R::restarts(cause, colour)
+        {
+            self.vars.count[colour].restart();
         }
         verdict
     }

@@ -21,19 +21,19 @@ pub(crate) mod oracle;
 mod out_seen;
 pub mod rio;
 pub mod rio_plus_out;
-pub mod tally;
 pub mod wred;
 
 use crate::aqm::Aqm;
 use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
+use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 pub use common::DropAt;
-use common::{Common, Config, Full, Paths, check_thresholds, packet_size};
+use common::{Common, Config, Full, Paths, causes, check_thresholds, packet_size, show_causes};
 
 use law::{Curve, EarlyTest, Floyd93, Law, Variant};
 pub use law::{EARLY, FORCED};
@@ -111,12 +111,8 @@ impl<R: Variant> Red<R> {
         if victim >= queue.packets() || !self.can_have_room(packet, queue) {
             return Admission::Drop(Cause::OVERFLOW);
         }
-        let mut evicted = 0;
         while queue.evict(victim) {
-            evicted += 1;
             if queue.fits(packet.size) {
-                // The first is counted already, as the arrival that found no room.
-                self.law.tally[0].count_overflows(evicted - 1);
                 return Admission::Admit;
             }
             victim = R::victim(drop, queue.packets().saturating_sub(1), rng);
@@ -156,10 +152,6 @@ impl<R: Variant> Mechanism for Red<R> {
         show("avg", self.avg());
         show("p_b", self.law.p_b(0));
     }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        self.law.tally[0].show(["early", "forced", "overflow", "marked"], show);
-    }
 }
 
 impl<R: Variant> Aqm for Red<R> {
@@ -189,6 +181,13 @@ impl<R: Variant> Aqm for Red<R> {
 
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
         R::joins_below(limit, &self.law.config.rule, u64::from(self.law.config.full.mean_packet))
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        let [early, forced, overflow, marked] = causes(queue, &Colour::ALL);
+        // What goes in place of an arrival goes because the queue is full.
+        let overflow = overflow + queue.dropped_by(Cause::EVICTED);
+        show_causes([early, forced, overflow, marked], ["early", "forced", "overflow", "marked"], show);
     }
 }
 

@@ -8,14 +8,14 @@
 //! Non-goal: more than two drop precedences ([WRED](super::wred), RIO-C with three).
 
 use crate::aqm::Aqm;
-use crate::aqm::red::common::{Common, Config, Paths, Thresholds, check_thresholds};
+use crate::aqm::red::common::{Common, Config, Paths, Thresholds, check_thresholds, show_in_and_out};
 use crate::aqm::red::law::{Arrival, Floyd93, Law, Variant};
 use crate::aqm::red::out_seen::OutSeen;
-use crate::aqm::red::tally::Tally;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::signal::Signal;
 use crate::units::Time;
@@ -225,11 +225,6 @@ impl<R: Variant> Mechanism for Rio<R> {
             seen.show(show);
         }
     }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let [r#in, out] = &self.law.tally;
-        Tally::show_both(r#in, out, show);
-    }
 }
 
 impl<R: Variant> Aqm for Rio<R> {
@@ -252,6 +247,10 @@ impl<R: Variant> Aqm for Rio<R> {
         self.share(arrival.colour, verdict);
         self.watch(packet, verdict);
         verdict
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        show_in_and_out(queue, show);
     }
 }
 

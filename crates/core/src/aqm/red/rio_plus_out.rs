@@ -19,6 +19,7 @@ use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts as QueueCounts;
 use crate::rng::Rng;
 use crate::signal::Signal;
 use crate::units::Time;
@@ -239,12 +240,6 @@ impl<R: Variant> Mechanism for RioPlusOut<R> {
     fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
         self.rio.flow_gauges(now, show);
     }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        Mechanism::stats(&self.rio, show);
-        show("picked_of_out", self.stats.picked);
-        show("forced_of_out", self.stats.forced);
-    }
 }
 
 impl<R: Variant> Aqm for RioPlusOut<R> {
@@ -284,6 +279,12 @@ impl<R: Variant> Aqm for RioPlusOut<R> {
             _ => {}
         }
         verdict
+    }
+
+    fn show_counts(&self, queue: &QueueCounts, show: &mut dyn FnMut(&'static str, u64)) {
+        self.rio.show_counts(queue, show);
+        show("picked_of_out", self.stats.picked);
+        show("forced_of_out", self.stats.forced);
     }
 }
 

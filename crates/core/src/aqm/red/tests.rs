@@ -2,7 +2,7 @@ use super::*;
 use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{EARLY, FORCED};
 use crate::packet::{Ecn, FlowId};
-use crate::queue::fake::Fake;
+use crate::queue::fake::{Fake, count, shown};
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
@@ -58,12 +58,7 @@ pub(crate) fn at_a_full_queue(
         last = queue.arrive(Time::ZERO, &packet, item, &mut aqm, &mut rng, &mut Silent);
     }
     let evicted = std::iter::from_fn(|| queue.take_evicted()).count() as u64;
-    let mut overflow = 0;
-    aqm.stats(&mut |name, n| {
-        if name == "overflow" {
-            overflow = n
-        }
-    });
+    let overflow = shown(&*aqm, queue.counts())["overflow"];
     (last, queue.iter().map(|p| p.flow.0).collect(), [overflow, evicted])
 }
 
@@ -132,8 +127,11 @@ fn on_and_above_the_thresholds() {
 fn what_finds_the_link_idle_goes_by_the_aged_average() {
     let mut red = params(0.5, false).build(&CONTEXT);
     let mut rng = Rng::for_component(1, "idle");
+    let mut counts = Counts::default();
     let mut at = |ms: u64, mut queue: Fake| {
-        arrive(&mut red, ms * 1_000_000_000, &mut queue, &mut rng, Ecn::NotCapable)
+        let verdict = arrive(&mut red, ms * 1_000_000_000, &mut queue, &mut rng, Ecn::NotCapable);
+        count(&mut counts, Colour::IN, verdict);
+        verdict
     };
     let idle = |ms: u64, limit| Fake { idle: Some(Time(ms * 1_000_000_000)), limit, ..Fake::of(0, 0) };
     assert_eq!(at(0, Fake::of(64, 0)), Drop(FORCED));
@@ -142,9 +140,8 @@ fn what_finds_the_link_idle_goes_by_the_aged_average() {
     assert_eq!(at(4, idle(0, 1e9)), Admit);
     assert_eq!(at(9, idle(8, 0.0)), Drop(Cause::OVERFLOW));
     assert_eq!(red.law.vars.avg, [1.0]);
-    let mut counts = Vec::new();
-    red.stats(&mut |name, n| counts.push((name, n)));
-    assert!([("early", 0), ("forced", 2), ("overflow", 1)].iter().all(|c| counts.contains(c)), "{counts:?}");
+    let counts = shown(&red, &counts);
+    assert_eq!(["early", "forced", "overflow"].map(|name| counts[name]), [0, 2, 1]);
 }
 
 #[test]
@@ -218,9 +215,7 @@ proptest! {
         let counts = queue.counts();
         let dropped: u64 = crate::packet::Colour::ALL.iter().map(|c| counts.dropped_of(*c)).sum();
         prop_assert_eq!((dropped, arrived), (lost, sent + lost + u64::from(queue.packets())));
-        let mut overflow = 0;
-        aqm.stats(&mut |name, n| if name == "overflow" { overflow = n });
-        prop_assert_eq!(overflow, lost);
+        prop_assert_eq!(shown(&*aqm, queue.counts())["overflow"], lost);
     }
 }
 
@@ -231,7 +226,6 @@ fn a_full_queue_updates_the_average_and_overflows() {
     let mut full = Fake { limit: 4.0, ..Fake::of(4, 0) };
     assert_eq!(arrive(&mut red, 0, &mut full, &mut rng, Ecn::NotCapable), Drop(Cause::OVERFLOW));
     assert_eq!(red.avg(), 2.0);
-    assert_eq!((red.law.tally[0].dropped(), red.law.tally[0].early()), (1, 0));
 }
 
 /// How many packets of this size a queue takes until one is dropped.
@@ -270,11 +264,12 @@ fn bytes_count_bytes_and_large_packets_go_first() {
     let rate = |size: u32, rng: &mut Rng| {
         let mut red = p.build(&CONTEXT);
         let packet = Packet { size, ..Packet::default() };
-        for _ in 0..20_000 {
-            red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), rng, &mut Silent);
-        }
+        let early = (0..20_000).filter(|_| {
+            red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), rng, &mut Silent) == Drop(EARLY)
+        });
+        let early = early.count();
         assert_eq!(red.avg(), 10_000.0);
-        red.law.tally[0].early() as f64 / 20_000.0
+        early as f64 / 20_000.0
     };
     // p_b = 0.05 and 0.005: a drop every 10 and every 100 packets (half of 1/p_b, spaced evenly).
     let (large, small) = (rate(1000, &mut rng), rate(100, &mut rng));
@@ -308,6 +303,7 @@ proptest! {
         let curve = red.law.config.curves[0];
         let mut rng = Rng::for_component(seed, "red");
         let (mut now, mut samples, mut past) = (0u64, Vec::new(), Vec::<Past>::new());
+        let mut counts = Counts::default();
         for (gap, q, idle) in steps {
             now += gap * 1_000_000;
             let idle_ps = idle.map(|share| (share * gap as f64 * 1e6) as u64);
@@ -335,10 +331,11 @@ proptest! {
             };
             prop_assert_eq!(fast, slow);
             prop_assert_eq!(rng.clone().uniform(), slow_rng.uniform());
+            count(&mut counts, Colour::IN, fast);
             past.push(Past { avg, dropped: fast != Admit });
         }
         let dropped = past.iter().filter(|p| p.dropped).count() as u64;
-        prop_assert_eq!(dropped, red.law.tally[0].dropped());
+        prop_assert_eq!(dropped, shown(&red, &counts).values().sum::<u64>());
     }
 
     /// Equal seeds, equal decisions.

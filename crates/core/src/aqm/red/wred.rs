@@ -11,12 +11,13 @@
 //! `SAI_WRED_ATTR_ECN_GREEN_MIN_THRESHOLD` and its like). Non-goal: the peculiarities of published simulators.
 
 use crate::aqm::Aqm;
-use crate::aqm::red::common::{Common, Config, Paths, Thresholds, check_thresholds};
+use crate::aqm::red::common::{Common, Config, Paths, Thresholds, causes, check_thresholds, show_causes};
 use crate::aqm::red::law::{Arrival, Count, EarlyTest, Law, Rule};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
+use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::verdict::{Admission, Why};
@@ -226,17 +227,6 @@ impl Mechanism for Wred {
             }
         }
     }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        const NAMES: [[&str; 4]; 3] = [
-            ["early_green", "forced_green", "overflow_green", "marked_green"],
-            ["early_yellow", "forced_yellow", "overflow_yellow", "marked_yellow"],
-            ["early_red", "forced_red", "overflow_red", "marked_red"],
-        ];
-        for (names, tally) in NAMES.into_iter().zip(&self.law.tally) {
-            tally.show(names, show);
-        }
-    }
 }
 
 impl Aqm for Wred {
@@ -274,13 +264,22 @@ impl Aqm for Wred {
                     EarlyTest::Forced => EarlyTest::Early { markable: true },
                     test => test,
                 };
-                let verdict = marks.law.conclude(packet, colour, test, queue.fits(packet.size));
-                self.law.tally[colour].count(verdict);
-                return verdict;
+                return marks.law.conclude(packet, colour, test, queue.fits(packet.size));
             }
         }
         let test = self.law.test(&arrival, rng, why);
         self.law.conclude(packet, colour, test, queue.fits(packet.size))
+    }
+
+    fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
+        const NAMES: [[&str; 4]; 3] = [
+            ["early_green", "forced_green", "overflow_green", "marked_green"],
+            ["early_yellow", "forced_yellow", "overflow_yellow", "marked_yellow"],
+            ["early_red", "forced_red", "overflow_red", "marked_red"],
+        ];
+        for (names, colour) in NAMES.into_iter().zip(Colour::ALL) {
+            show_causes(causes(queue, &[colour]), names, show);
+        }
     }
 }
 

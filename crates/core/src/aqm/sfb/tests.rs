@@ -1,5 +1,6 @@
 use super::*;
 use crate::packet::Ecn;
+use crate::queue::fake::shown;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
@@ -60,9 +61,7 @@ impl Bench {
     }
 
     fn stat(&self, what: &str) -> u64 {
-        let mut found = None;
-        self.aqm.stats(&mut |name, n| found = if name == what { Some(n) } else { found });
-        found.expect("it is counted")
+        shown(&*self.aqm, self.queue.counts())[what]
     }
 }
 

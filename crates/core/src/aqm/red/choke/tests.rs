@@ -2,6 +2,7 @@ use super::*;
 use crate::aqm::red::tests::CONTEXT;
 use crate::aqm::red::{EARLY, FORCED};
 use crate::packet::{Ecn, FlowId};
+use crate::queue::fake::shown;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
@@ -43,9 +44,7 @@ impl Bench {
     }
 
     fn matched(&self) -> u64 {
-        let mut found = 0;
-        self.aqm.stats(&mut |name, n| found = if name == "matched" { n } else { found });
-        found
+        shown(&*self.aqm, self.queue.counts())["matched"]
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{EARLY, FORCED};
 use crate::packet::{Colour, Ecn, FlowId};
-use crate::queue::fake::Fake;
+use crate::queue::fake::{Fake, count, shown};
 use crate::rng::Rng;
 use crate::units::{Bytes, Rate};
 use crate::verdict::{Cause, Silent};
@@ -105,15 +105,16 @@ fn golden_sequence() {
         (8, Some(0.01), O, 1, forced), // a single packet is the least max_th
     ];
     let mut aqm = params().build(&CONTEXT);
+    let mut counts = Counts::default();
     for (ms, told, colour, waiting, verdict) in script {
         if let Some(sum) = told {
             tell(&mut aqm, ms, sum);
         }
         let got = offer(&mut aqm, ms, colour, waiting, &mut Rng::for_component(1, "dwred"));
+        count(&mut counts, colour, got);
         assert_eq!(got, verdict, "at {ms} ms");
     }
-    let mut counted = std::collections::BTreeMap::new();
-    Mechanism::stats(&aqm, &mut |name, n| assert!(counted.insert(name, n).is_none()));
+    let counted = shown(&aqm, &counts);
     assert_eq!(
         (counted["forced_out"], counted["overflow_in"], counted["signals"], counted["unguided"]),
         (3, 1, 3, 1)
@@ -181,10 +182,13 @@ fn ecn_marks_what_chance_picks_if_it_is_on() {
         tell(&mut aqm, 0, 40.0);
         let mut rng = Rng::for_component(1, "dwred");
         let packet = Packet { size: 1000, colour: O, ecn: capable, ..Packet::default() };
+        let mut counts = Counts::default();
         for _ in 0..1000 {
-            aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
+            let verdict = aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
+            count(&mut counts, O, verdict);
         }
-        (aqm.law.tally[OUT].marked(), aqm.law.tally[OUT].early())
+        let counted = shown(&aqm, &counts);
+        (counted["marked_out"], counted["early_out"])
     };
     let (marked, dropped) = run(true, Ecn::Ect0);
     assert!(marked > 0 && dropped == 0);

@@ -3,7 +3,7 @@ use crate::aqm::red;
 use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{EARLY, FORCED};
 use crate::packet::{Ecn, FlowId};
-use crate::queue::fake::Fake;
+use crate::queue::fake::{Fake, count, shown};
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Rate};
 use crate::verdict::{Cause, Notes, Silent};
@@ -171,14 +171,14 @@ fn what_it_marks_is_counted_with_rios() {
             Params { common: Common { ecn: true, ..params(1.0).common }, ..params(1.0) }.build(&CONTEXT);
         let mut rng = Rng::for_component(1, "rio_plus_out");
         let packet = Packet { size: 1000, colour: O, ecn, ..Packet::default() };
-        let marked = (0..500)
-            .filter(|_| {
-                aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 20), &mut rng, &mut Silent)
-                    == Admission::Mark
-            })
-            .count() as u64;
-        let mut all = std::collections::BTreeMap::new();
-        Mechanism::stats(&aqm, &mut |name, n| assert!(all.insert(name, n).is_none(), "{name} twice"));
+        let mut counts = QueueCounts::default();
+        let verdicts = (0..500).filter(|_| {
+            let verdict = aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 20), &mut rng, &mut Silent);
+            count(&mut counts, O, verdict);
+            verdict == Admission::Mark
+        });
+        let marked = verdicts.count() as u64;
+        let all = shown(&aqm, &counts);
         (marked, all["marked_out"], all["early_out"], all["picked_of_out"])
     };
     let (marked, counted, early, picked) = run(Ecn::Ect0);

@@ -4,7 +4,7 @@ use crate::aqm::red::{self, Red};
 use crate::aqm::red::{EARLY, FORCED};
 use crate::aqm::rio::{self, Rio};
 use crate::packet::Ecn;
-use crate::queue::fake::Fake;
+use crate::queue::fake::{Fake, count, shown};
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Duration, Rate};
 use crate::verdict::{Notes, Silent};
@@ -301,13 +301,15 @@ fn ecn_capable_packets_have_a_curve_of_their_own() {
 fn both_curves_hold_at_once() {
     let mut wred = with_ecn().build(&CONTEXT);
     let mut rng = Rng::for_component(5, "wred");
-    let mut seen = [[0u32; 3]; 2];
+    let (mut seen, mut counts) = ([[0u32; 3]; 2], Counts::default());
     let tries = 20_000;
     for n in 0..2 * tries {
         let ecn = if n % 2 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
         // Green: marked with 0.25 at 14, dropped with 0.01 at 25: each by its own average, w_q being 1.
         let waiting = if n % 2 == 0 { 14 } else { 25 };
-        let place = match arrive_as(&mut wred, G, ecn, waiting, &mut rng) {
+        let verdict = arrive_as(&mut wred, G, ecn, waiting, &mut rng);
+        count(&mut counts, G, verdict);
+        let place = match verdict {
             Admit => 0,
             Admission::Mark => 1,
             Drop(_) => 2,
@@ -319,13 +321,11 @@ fn both_curves_hold_at_once() {
         let got = f64::from(n) / f64::from(tries);
         assert!((got / (2.0 * p) - 1.0).abs() < 0.08, "{got}, p {p}");
     }
-    let mut counted = [0, 0];
-    wred.stats(&mut |name, n| match name {
-        "marked_green" => counted[0] = n,
-        "early_green" => counted[1] = n,
-        _ => {}
-    });
-    assert_eq!(counted, [u64::from(seen[0][1]), u64::from(seen[1][2])]);
+    let counted = shown(&wred, &counts);
+    assert_eq!(
+        ["marked_green", "early_green"].map(|name| counted[name]),
+        [u64::from(seen[0][1]), u64::from(seen[1][2])]
+    );
 }
 
 proptest! {
