@@ -10,15 +10,20 @@
 and `read_sweep` takes back what it wrote.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from . import own  # noqa: F401 (first, as it settles what _internal is)
-from ._input import SeedsError, UnfitFile
-from .experiment.mechanisms import Mechanism, Parameter, mechanisms, schema
-from .experiment.scenario import Check, Problem, Scenario, ScenarioError, load, parse
-from .experiment.starter import STARTER
-from .own import Aqm, Marker, MechanismError, NotDeterministic, parameter, register
 from .own.engine import __version__
-from .run.results import FolderInUse, Result, ResultError, read
-from .studies.sweep import Range, Sweep, SweepError, read_sweep, sweep
+
+if TYPE_CHECKING:
+    from ._input import SeedsError, UnfitFile
+    from .experiment.mechanisms import Mechanism, Parameter, mechanisms, schema
+    from .experiment.scenario import Check, Problem, Scenario, ScenarioError, load, parse
+    from .experiment.starter import STARTER
+    from .own import Aqm, Marker, MechanismError, NotDeterministic, parameter, register
+    from .run.results import FolderInUse, Result, ResultError, read
+    from .studies.sweep import Range, Sweep, SweepError, read_sweep, sweep
 
 __all__ = [
     "STARTER",
@@ -51,3 +56,31 @@ __all__ = [
     "schema",
     "sweep",
 ]
+
+# Where each name is: imported once it is asked for, so that the command line starts at once.
+_PLACES = {
+    "_input": ("SeedsError", "UnfitFile"),
+    "experiment.mechanisms": ("Mechanism", "Parameter", "mechanisms", "schema"),
+    "experiment.scenario": ("Check", "Problem", "Scenario", "ScenarioError", "load", "parse"),
+    "experiment.starter": ("STARTER",),
+    "own": ("Aqm", "Marker", "MechanismError", "NotDeterministic", "parameter", "register"),
+    "run.results": ("FolderInUse", "Result", "ResultError", "read"),
+    "studies.sweep": ("Range", "Sweep", "SweepError", "read_sweep", "sweep"),
+}
+_PLACE = {name: place for place, names in _PLACES.items() for name in names}
+_ROOMS = ("charts", "experiment", "metrics", "run", "studies")
+
+
+def __getattr__(name: str) -> Any:
+    """See PEP 562."""
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
+    if name not in _PLACE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_PLACE[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

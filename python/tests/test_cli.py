@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from typer.testing import CliRunner
 
 import inprofile
 from inprofile.cli import app
+from inprofile.cli.commands import COMMANDS
 from inprofile.cli.common import Refused, seeds_of
+from inprofile.experiment.keys import keys
+from inprofile.experiment.scenario import from_bytes
 from wrong_files import WrongFile, wrong_files
 
 SHORT = ["--set", "duration=20 s", "--set", 'measure={ from = "5 s", to = "20 s" }']
@@ -52,16 +56,45 @@ def test_the_version_is_the_package_s(tmp_path: Path) -> None:
 
 def test_every_command_has_help_and_json(tmp_path: Path) -> None:
     overview = inprofile_("--help", cwd=tmp_path)[0]
-    for command in ("run", "check", "new", "list", "schema", "explain", "reproduce"):
-        assert command in overview
-        assert "--json" in inprofile_(command, "--help", cwd=tmp_path)[0]
+    assert re.findall(r"^(\w+):$", overview, re.MULTILINE) == [
+        "Options",
+        *dict.fromkeys(command.group for command in COMMANDS.values()),
+    ]
+    assert len({command.group for command in COMMANDS.values()}) == 5
+    for name, command in COMMANDS.items():
+        assert f"\n  {name} " in overview
+        loaded = command.load(name)
+        for one in getattr(loaded, "commands", {name: loaded}).values():
+            assert any("--json" in parameter.opts for parameter in one.params), name
+            assert one.help
 
 
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
-    heavy = "altair", "pyarrow", "scipy", "numpy", "jinja2", "vl_convert"
-    code = f"import sys, inprofile.cli; print([m for m in {heavy!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    """Of `-h` and of what the shell asks: each of these takes longer than the rest of the start."""
+    heavy = (
+        "altair",
+        "pyarrow",
+        "scipy",
+        "numpy",
+        "jinja2",
+        "vl_convert",
+        "pydantic",
+        "rich",
+        "importlib.metadata",
+    )
+    code = f"""
+import sys
+from inprofile.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    print("loaded:", [m for m in {heavy!r} if m in sys.modules])
+"""
+    for name in ("", *COMMANDS):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *name.split(), "-h"], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.endswith("loaded: []\n"), (name, done.stdout)
 
 
 # new
@@ -402,14 +435,60 @@ def test_an_experiment_may_come_from_standard_input(tmp_path: Path) -> None:
     assert wrong.stderr.startswith(b"standard input:")
 
 
-def test_the_shell_completes_commands(tmp_path: Path) -> None:
-    asked = {"_INPROFILE_COMPLETE": "complete_bash", "COMP_WORDS": "inprofile new", "COMP_CWORD": "1"}
+def completed(words: str, cwd: Path) -> list[str]:
+    """What bash is told for the last of these words."""
+    asked = {
+        "_INPROFILE_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"inprofile {words}",
+        "COMP_CWORD": str(len(words.split(" "))),
+    }
     done = subprocess.run(
         [sys.executable, "-m", "inprofile"],
-        cwd=tmp_path,
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, **asked},
     )
-    assert done.stdout.split() == ["new", "new-mechanism"]
+    return done.stdout.split()
+
+
+def test_the_shell_completes_commands(tmp_path: Path) -> None:
+    assert completed("new", tmp_path) == ["new", "new-mechanism"]
+    assert completed("schema --j", tmp_path) == ["--json"]
+
+
+def test_the_shell_completes_keys_of_the_file(folder: Path) -> None:
+    assert completed("run e.toml --set links.b", folder)[0].startswith("links.bottleneck.")
+    assert completed("run e.toml --seeds 2 --set links.bottleneck.queue.in.max_t", folder) == [
+        "links.bottleneck.queue.in.max_th="
+    ]
+    assert completed("sweep e.toml --axis tcp.profile=", folder) == [
+        "tcp.profile=rfc",
+        "tcp.profile=linux",
+        "tcp.profile=ns2",
+    ]
+    # Of a file that cannot be read the lists' tables go by their numbers.
+    assert completed("run nothing.toml --set links.0.q", folder) == [
+        "links.0.queue.aqm=",
+        "links.0.queue.scheduler=",
+    ]
+
+
+def test_keys_that_are_completed_are_taken(folder: Path) -> None:
+    """Each that has a value in the file is taken with that value."""
+    text = (folder / "e.toml").read_text("utf-8")
+    tree = tomllib.loads(text)
+    taken = []
+    for key in keys(tree):
+        value: Any = tree
+        for part in key.name.split("."):
+            if isinstance(value, list):
+                value = {table.get("name", str(n)): table for n, table in enumerate(value)}[part]
+            else:
+                value = value.get(part, {})
+        if value != {}:
+            written = value if isinstance(value, str) else json.dumps(value)
+            from_bytes(text.encode(), "e", [(key.name, written)])
+            taken.append(key.name)
+    assert {"duration", "links.bottleneck.rate", "links.bottleneck.queue.aqm", "tcp.congestion"} <= {*taken}

@@ -12,63 +12,20 @@ from typing import Annotated, NoReturn, cast
 
 import typer
 
-from . import (
-    atlas,
-    check,
-    compare,
-    explain,
-    export,
-    glossary,
-    list_,
-    live,
-    new,
-    new_mechanism,
-    plan,
-    reproduce,
-    run,
-    schema,
-    suite,
-    sweep,
-    validate,
-    view,
-    wred,
-)
+from .commands import Commands
 from .common import BAD_INPUT, INTERRUPTED, fail, shortened
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="inprofile",
+    cls=Commands,
     help="A workbench for assured bandwidth: packet markers and queue disciplines, simulated and explained.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-for name, command in (
-    ("run", run.run),
-    ("sweep", sweep.sweep),
-    ("live", live.live),
-    ("check", check.check),
-    ("new", new.new),
-    ("new-mechanism", new_mechanism.new_mechanism),
-    ("list", list_.list_),
-    ("glossary", glossary.glossary),
-    ("schema", schema.schema),
-    ("explain", explain.explain),
-    ("export", export.export),
-    ("reproduce", reproduce.reproduce),
-    ("atlas", atlas.atlas),
-    ("compare", compare.compare),
-    ("suite", suite.suite),
-    ("validate", validate.validate),
-    ("view", view.view),
-    ("wred", wred.wred),
-):
-    app.command(name)(command)
-
-
-app.add_typer(plan.plan)
 
 
 def _version(wanted: bool) -> None:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 import typer
 
 from .._input import MOST_RUNS, MOST_SEED, MOST_THREADS, SeedsError, read_stream, visible
-from ..experiment.scenario import Scenario, ScenarioError, Seeds, from_bytes, load
-from ..own import MechanismError
-from ..run.storage import FolderInUse, ResultError
+from .completion import complete_key
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from ..experiment.scenario import Scenario, Seeds
 
 __all__ = [
     "BAD_INPUT",
@@ -90,6 +90,7 @@ Set = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help='Override a value of the file: --set links.bottleneck.rate="2 Mbit/s". Repeatable.',
+        autocompletion=complete_key,
         show_default=False,
     ),
 ]
@@ -164,6 +165,10 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def call(*args: P.args, **kwargs: P.kwargs) -> None:
+        from ..experiment.scenario import ScenarioError
+        from ..own import MechanismError
+        from ..run.storage import FolderInUse, ResultError
+
         as_json = bool(kwargs.get("json_"))
         try:
             command(*args, **kwargs)
@@ -259,6 +264,8 @@ def overrides_of(texts: list[str] | None) -> list[tuple[str, str]]:
 
 def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
     """The experiment with its overrides."""
+    from ..experiment.scenario import from_bytes, load
+
     pairs = overrides_of(overrides)
     if str(file) == "-":
         return from_bytes(read_stream(sys.stdin.buffer, STDIN), STDIN, pairs)

@@ -56,6 +56,8 @@ class _Named(TyperGroup):
 plan = typer.Typer(
     name="plan",
     cls=_Named,
+    rich_markup_mode=None,
+    add_completion=False,
     help="Find settings that keep a promise, by simulation: plan FILE for a link and its contracts.",
 )
 

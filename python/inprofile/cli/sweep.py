@@ -36,6 +36,7 @@ from .common import (
     terminable,
     write_latex,
 )
+from .completion import complete_key
 from .effort import affordable
 from .progress import lines
 
@@ -63,6 +64,7 @@ def sweep(
             help='What is varied: values (--axis links.bottleneck.rate="2 Mbit/s,4 Mbit/s"), which'
             ' may have names (NAME:VALUE), or a range ("2..8 Mbit/s in 4"; log and whole may precede in).'
             " Repeatable.",
+            autocompletion=complete_key,
             show_default=False,
         ),
     ] = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import inspect
 import re
 import sys
@@ -19,6 +18,8 @@ __all__ = ["digest", "source"]
 
 def digest(cls: type) -> str:
     """SHA-256 of the file of the class, or where there is none of the code that its methods reach."""
+    import hashlib  # a quarter of what importing this package takes
+
     module = sys.modules.get(cls.__module__)
     file = getattr(module, "__file__", None)
     if file is not None and Path(file).is_file():

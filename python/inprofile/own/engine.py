@@ -6,19 +6,45 @@ point of the group `inprofile.engine`. Where one is installed it takes the place
 
 from __future__ import annotations
 
-import hashlib
+import os
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points, version
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["__version__", "engine_digest"]
 
-#: As the installed package states it.
-__version__ = version("inprofile")
-
 _GROUP = "inprofile.engine"
+
+
+def _named(group: str, folder: str) -> bool:
+    """Whether a package in this folder of modules has an entry point of the group."""
+    said = f"[{group}]".encode()
+    try:
+        packages = [p.path for p in os.scandir(folder) if p.name.endswith((".dist-info", ".egg-info"))]
+    except OSError:
+        return False
+    for package in packages:
+        try:
+            if said in Path(package, "entry_points.txt").read_bytes():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def entry_points(*, group: str) -> Iterable[EntryPoint]:
+    """As importlib.metadata has them, whose import takes a good part of the start: only if there are any."""
+    if not any(_named(group, folder or ".") for folder in sys.path):
+        return ()
+    from importlib import metadata
+
+    return metadata.entry_points(group=group)
 
 
 def _choose() -> None:
@@ -29,6 +55,8 @@ def _choose() -> None:
     found = {point.value: point for point in entry_points(group=_GROUP)}
     if not found:
         return
+    from importlib.metadata import version
+
     names = sorted({point.dist.name if point.dist else point.name for point in found.values()})
     if len(found) > 1:
         raise ImportError(
@@ -44,8 +72,8 @@ def _choose() -> None:
             f"{names[0]} is installed as an engine, and cannot be loaded ({error}): {remedy}"
         ) from error
     its = getattr(engine, "version", lambda: "none")()
-    if its != __version__:
-        raise ImportError(f"{names[0]} was built with Inprofile {its}, and this is {__version__}: {remedy}")
+    if its != (ours := version("inprofile")):
+        raise ImportError(f"{names[0]} was built with Inprofile {its}, and this is {ours}: {remedy}")
     sys.modules["inprofile._internal"] = engine
     sys.modules["inprofile"]._internal = engine  # type: ignore[attr-defined]
 
@@ -53,9 +81,14 @@ def _choose() -> None:
 @cache
 def engine_digest() -> str:
     """SHA-256 of the compiled engine: between releases its version alone does not tell it apart."""
-    from .. import _internal
+    import hashlib
 
     return hashlib.sha256(Path(_internal.__file__).read_bytes()).hexdigest()
 
 
 _choose()
+
+# isort: split
+from .. import _internal  # noqa: E402 (which that is, is settled now)
+
+__version__ = _internal.version()

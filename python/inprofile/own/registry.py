@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import inspect
 import json
@@ -149,6 +148,8 @@ def load_classes(path: str | Path) -> list[str]:
     The file is run, as `python FILE` would. Raises ValueError where there is no such class, OSError,
     ImportError, or whatever the file itself raises.
     """
+    import hashlib
+
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no such file: {path}")

@@ -1,0 +1,149 @@
+"""Which commands there are, in groups; the module of one is imported when that command is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from copy import copy
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from .values import spared
+
+__all__ = ["COMMANDS", "Command", "Commands"]
+
+
+def _spared(of_command: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    return lambda ctx: spared(of_command(ctx))
+
+
+class Command(NamedTuple):
+    """A command as the list of all shows it."""
+
+    group: str
+    help: str
+    module: str
+
+    def load(self, name: str) -> Any:
+        """The command itself, from the module's function (or group) of the same name."""
+        found = getattr(import_module(f".{self.module}", __package__), self.module)
+        if not isinstance(found, typer.Typer):
+            made = typer.Typer(add_completion=False, rich_markup_mode=None)
+            made.command(name)(found)
+            found = made
+        command = get_command(found)
+        command.name = name
+        for one in (command, *getattr(command, "commands", {}).values()):
+            one.get_params = _spared(one.get_params)
+        return command
+
+
+def _of(group: str, **commands: str) -> Iterator[tuple[str, Command]]:
+    for module, said in commands.items():
+        yield module.rstrip("_").replace("_", "-"), Command(group, said, module)
+
+
+COMMANDS = dict(
+    [
+        *_of(
+            "Experiments",
+            new="Write a commented experiment file, ready to run.",
+            check="Check an experiment: draw its topology, print every value, and warn of what looks odd.",
+            run="Run an experiment once per seed; print metrics with 95 % confidence intervals.",
+            sweep="Run an experiment over the values of some keys; what is finished is kept.",
+            live="Run an experiment with real hosts: the kernel's TCP, in wall time.",
+        ),
+        *_of(
+            "Results",
+            explain="Explain why a flow got the rate it got: contract, marking, losses, RTOs.",
+            view="Show runs and sweeps, or a running inprofiled, in a browser.",
+            export="Write the tables of a result, a sweep or an ns-2 trace as CSV.",
+        ),
+        *_of(
+            "Studies",
+            compare="Compare marker/AQM schemes with the same tuning budget, at equal mean queueing delay.",
+            suite="Run RFC 7928's scenarios, or L4S's coexistence map, for every queue discipline.",
+            plan="Find settings that keep a promise: plan FILE for a link and its contracts.",
+            wred="Check WRED profiles of a switch, draw them, and simulate what they do to TCP.",
+        ),
+        *_of(
+            "Evidence",
+            reproduce="Reproduce papers: run their experiments, judge every claim, write a report.",
+            atlas="Map where each claim holds, over readings of the text × unstated inputs.",
+            validate="Run an experiment here and in ns-2 2.35, and compare.",
+        ),
+        *_of(
+            "Reference",
+            list_="List every marker, queue discipline and scheduler with its parameters.",
+            glossary="Define every metric, column and word that is printed.",
+            schema="Print the JSON Schema of the experiment file.",
+            new_mechanism="Write a crate with a mechanism of your own in Rust.",
+        ),
+    ]
+)
+
+
+class _Loaded(MutableMapping[str, Any]):
+    """The commands by name, each imported once it is asked for."""
+
+    def __init__(self) -> None:
+        self._there: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._there:
+            self._there[name] = COMMANDS[name].load(name)
+        return self._there[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._there[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._there[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in COMMANDS
+
+
+class Commands(TyperGroup):
+    """`inprofile`: lists its commands, and completes their names, without importing one."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": None})
+        self.commands = _Loaded()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """See `click.Command.get_params`."""
+        return spared(super().get_params(ctx))
+
+    def _listed(self) -> TyperGroup:
+        """The same, of commands that can only be listed."""
+        listed = copy(self)
+        listed.commands = {name: TyperCommand(name, help=c.help) for name, c in COMMANDS.items()}
+        return listed
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """See `click.Group.list_commands`."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """See `click.Group.format_commands`."""
+        wide = max(map(len, COMMANDS))
+        for group in dict.fromkeys(c.group for c in COMMANDS.values()):
+            with formatter.section(group):
+                formatter.write_dl(
+                    [(name.ljust(wide), c.help) for name, c in COMMANDS.items() if c.group == group]
+                )
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """See `click.Command.shell_complete`."""
+        ctx.command = self._listed()
+        return TyperGroup.shell_complete(ctx.command, ctx, incomplete)

@@ -1,0 +1,77 @@
+"""The keys of an experiment file, as `--set` and `--axis` name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .mechanisms import schema
+
+__all__ = ["Key", "keys"]
+
+
+class Key(NamedTuple):
+    """One that may be set."""
+
+    name: str
+    """Its parts joined by points: `links.bottleneck.rate`."""
+    doc: str
+    """What it means."""
+    values: tuple[str, ...]
+    """What it may be, where that is one of a few words."""
+
+
+def keys(given: Mapping[str, Any]) -> Iterator[Key]:
+    """Those there are, of the tables and mechanisms of an experiment: the tree of its file, or of none.
+
+    A table of a list goes by its name, or by its number from 0.
+
+    >>> [key.name for key in keys({"links": [{"name": "slow", "queue": {"aqm": "pie"}}]})
+    ...  if key.name.startswith("links.slow.queue.t")]
+    ['links.slow.queue.t_update', 'links.slow.queue.target']
+    >>> next(key.values for key in keys({}) if key.name == "tcp.profile")
+    ('rfc', 'linux', 'ns2')
+    """
+    return _within(schema(), given, "")
+
+
+def _within(table: Mapping[str, Any], given: object, path: str) -> Iterator[Key]:
+    there = given if isinstance(given, Mapping) else {}
+    for name, key in table.get("properties", {}).items():
+        yield from _at(key, there.get(name), f"{path}{name}")
+
+
+def _at(key: Mapping[str, Any], given: object, path: str) -> Iterator[Key]:
+    forms = key.get("oneOf", key.get("anyOf", ()))
+    if "properties" in key:
+        yield from _within(key, given, f"{path}.")
+    elif any("properties" in form for form in forms):
+        yield from _one_of(forms, given, path)
+    elif "properties" in key.get("items", {}):
+        tables = given if isinstance(given, Sequence) and not isinstance(given, str) else [{}]
+        for number, one in enumerate(tables):
+            named = one if isinstance(one, Mapping) else {}
+            name = named.get("name", named.get("node", number))
+            yield from _within(key["items"], one, f"{path}.{name}.")
+    else:
+        words = ("true", "false") if key.get("type") == "boolean" else key.get("enum", ())
+        yield Key(path, key.get("description", ""), tuple(map(str, words)))
+
+
+def _one_of(forms: Sequence[Mapping[str, Any]], given: object, path: str) -> Iterator[Key]:
+    """The word that says which it is, and the keys of the one that is given."""
+    there = given if isinstance(given, Mapping) else {}
+    told: dict[str, list[str]] = {}
+    for form in forms:
+        for name, key in form.get("properties", {}).items():
+            if "const" in key:
+                told.setdefault(name, []).append(str(key["const"]))
+    for name, words in told.items():
+        yield Key(f"{path}.{name}", "Which it is.", tuple(words))
+    for form in forms:
+        its = form.get("properties", {})
+        if any(name in its and its[name].get("const") == there.get(name, "") for name in told):
+            for name, key in its.items():
+                if "const" not in key:
+                    yield from _at(key, there.get(name), f"{path}.{name}")
+            return
