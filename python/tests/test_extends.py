@@ -24,6 +24,7 @@ EXPERIMENTS = [
     for folder in ("papers", "studies")
     for path in sorted((PACKAGE / folder).rglob("*.toml"))
     if {"title", "duration", "links", "flows"} <= tomllib.loads(path.read_text("utf-8")).keys()
+    or "extends" in tomllib.loads(path.read_text("utf-8"))
 ]
 OVER = 'extends = "base.toml"\n[[links]]\nname = "bottleneck"\nrate = "4 Mbit/s"\n'
 
@@ -92,12 +93,18 @@ def _are_named(value: Any) -> bool:
 
 
 def _split_list(entries: list[dict[str, Any]], draw: random.Random) -> tuple[list[Any], list[Any]]:
-    """The first of them in both, in any order in the extension, and those that it adds."""
-    first = draw.randint(1, len(entries))
-    parts = [_split(entry, draw, set(_identity(entry))) for entry in entries[:first]]
-    changed = [over for _, over in parts]
-    draw.shuffle(changed)
-    return [base for base, _ in parts], [*changed, *entries[first:]]
+    """Some of them in both, in any order in the extension, and after each the ones that it adds there."""
+    base: list[Any] = []
+    over: list[list[Any]] = []
+    for entry in entries:
+        if base and draw.random() < 0.4:
+            over[-1].append(entry)
+        else:
+            of_base, of_over = _split(entry, draw, set(_identity(entry)))
+            base.append(of_base)
+            over.append([of_over])
+    draw.shuffle(over)
+    return base, [entry for part in over for entry in part]
 
 
 def _toml(table: dict[str, Any]) -> str:
@@ -110,8 +117,7 @@ def test_there_are_experiments_to_split() -> None:
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_an_experiment_split_at_random_is_the_whole(path: Path, tmp_path: Path) -> None:
-    whole = tomllib.loads(path.read_text("utf-8"))
-    wanted = inprofile.load(path).canonical
+    whole, wanted = inprofile.load(path).as_written, inprofile.load(path).canonical
     for seed in range(10):
         base, over = _split(whole, random.Random(f"{path.stem} {seed}"), set())  # noqa: S311 (no secret)
         (tmp_path / "base.toml").write_text(_toml(base), "utf-8")

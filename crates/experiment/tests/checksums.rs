@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use inprofile_config::{Problem, extends};
 use inprofile_core::registry::Registry;
 use inprofile_core::verdict::Cause;
 use inprofile_experiment::Scenario;
@@ -290,8 +291,10 @@ impl Sum {
 /// The checksums of a run as it is and of the same traced.
 fn checksums(text: &str, file: &str, set: &[(&str, &str)], seed: u64) -> [u64; 2] {
     let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let scenario = Scenario::parse(text, file, &set, &Registry::default())
-        .unwrap_or_else(|problems| panic!("{file}: {problems:#?}"));
+    let refused = |problems: Vec<Problem>| -> Scenario { panic!("{file}: {problems:#?}") };
+    let scenario = extends::bases(text, file, &inprofile_config::file::read)
+        .and_then(|bases| Scenario::parse_extended(text, file, &bases, &set, &Registry::default()))
+        .unwrap_or_else(refused);
     [false, true].map(|traced| {
         let network = scenario.network(seed, traced);
         let outcome = engine::run(network, &AtomicBool::new(false), None).expect("it runs");
@@ -354,11 +357,11 @@ fn the_papers_files() {
     let mut files: Vec<PathBuf> = Vec::new();
     for paper in ["ard", "fdd_red", "probe", "rio_plus_out", "twam"] {
         let folder = std::fs::read_dir(papers.join(paper)).expect("a paper's folder");
-        files.extend(
-            folder.map(|entry| entry.expect("an entry").path()).filter(|path| {
-                path.extension().is_some_and(|e| e == "toml") && !path.ends_with("paper.toml")
-            }),
-        );
+        files.extend(folder.map(|entry| entry.expect("an entry").path()).filter(|path| {
+            // What experiments have in common is none by itself.
+            let whole = !path.ends_with("paper.toml") && !path.ends_with("network.toml");
+            whole && path.extension().is_some_and(|e| e == "toml")
+        }));
     }
     files.push(root().join("python/inprofile/experiment/starter.toml"));
     files.sort();
@@ -372,7 +375,7 @@ fn the_papers_files() {
         let early = ("flows.ef.start", "\"2 s\"");
         let set: Vec<_> = set.into_iter().chain(name.contains("priority-queue").then_some(early)).collect();
         for seed in [1, 2] {
-            rows.push((format!("{name} {seed}"), checksums(&text, &name, &set, seed)));
+            rows.push((format!("{name} {seed}"), checksums(&text, &path.display().to_string(), &set, seed)));
         }
     }
     compare("papers", &rows);

@@ -132,6 +132,19 @@ fn an_extended_experiment_is_the_same_as_written_out() {
 }
 
 #[test]
+fn a_new_name_follows_the_one_before_it() {
+    let [core, paid, edge] =
+        ["queue = \"core\"", "flows = \"paid\"", "edge = \"E\""].map(|of| format!("[[monitors]]\n{of}\n"));
+    let all = |monitors: &[&String]| {
+        let every = monitors.iter().map(|m| format!("{m}every = \"500 ms\"\n"));
+        BASE.replace(&format!("{core}every = \"500 ms\"\n"), &every.collect::<String>())
+    };
+    let over = format!("extends = \"base.toml\"\n{core}{edge}every = \"500 ms\"\n");
+    let made = read(&[("over.toml", &over), ("base.toml", &all(&[&core, &paid]))], &[]).unwrap();
+    assert_eq!(made.canonical(), canonical(&all(&[&core, &edge, &paid])));
+}
+
+#[test]
 fn each_file_of_a_chain_is_beside_the_one_that_names_it() {
     let files: Files<'_> = &[
         ("a/over.toml", "extends = \"b/middle.toml\"\ntitle = \"over\""),

@@ -158,7 +158,8 @@ fn are_named(list: &[Node]) -> bool {
     list.iter().all(|node| matches!(node.item, Item::Table(_))) && list.iter().any(|n| name(n).is_some())
 }
 
-/// Each entry goes to the first of that name, if there is one that no other has gone to, otherwise to the end.
+/// Each entry goes to the first of that name, if there is one that no other has gone to. What else it names is new, and follows
+/// the entry written before it; where there is none, it comes last.
 fn merge_lists(base: &mut Vec<Node>, over: Vec<Node>) {
     let mut places = BTreeMap::new();
     for (i, node) in base.iter().enumerate() {
@@ -166,12 +167,20 @@ fn merge_lists(base: &mut Vec<Node>, over: Vec<Node>) {
             places.entry(name).or_insert(i);
         }
     }
+    let last = base.len().saturating_sub(1);
+    let mut followers: Vec<Vec<Node>> = base.iter().map(|_| Vec::new()).collect();
+    let mut before = last;
     for node in over {
         match name(&node).and_then(|name| places.remove(&name)) {
-            Some(at) => merge_node(&mut base[at], node),
-            None => base.push(node),
+            Some(at) => {
+                merge_node(&mut base[at], node);
+                before = at;
+            }
+            None => followers[before].push(node),
         }
     }
+    let old = std::mem::take(base);
+    base.extend(old.into_iter().zip(followers).flat_map(|(node, new)| std::iter::once(node).chain(new)));
 }
 
 /// What an entry of a list is known by: its name or node; of a monitor what it samples, of a signal its two ends.
