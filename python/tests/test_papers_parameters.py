@@ -7,7 +7,6 @@ entry is about where it is not all. `[[readings]]` and `[[inputs]]` vary what is
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -41,8 +40,9 @@ def _leaves(value: Any, path: str = "") -> Iterator[str]:
 def _parameters(paper: Paper) -> Iterator[tuple[str, str]]:
     """Every scenario file of the paper's folder with each of its parameters."""
     for place in sorted(paper.folder.glob("*.toml")):
-        if place.name != "paper.toml":
-            for leaf in dict.fromkeys(_leaves(tomllib.loads(place.read_text("utf-8")))):
+        # What experiments have in common is none by itself.
+        if place.name not in ("paper.toml", "network.toml"):
+            for leaf in dict.fromkeys(_leaves(load(place).as_written)):
                 yield place.name, leaf
 
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +46,14 @@ def definition(name: str):  # type: ignore[no-untyped-def]
 
 
 def flows(name: str) -> dict[str, dict[str, object]]:
-    found = tomllib.loads((ABOUT.folder / f"{name}.toml").read_text("utf-8"))
+    found = inprofile.load(ABOUT.folder / f"{name}.toml").as_written
     return {group["name"]: group for group in found["flows"]}
 
 
 def test_every_scenario_of_the_text_is_there() -> None:
     assert {d.section for d in ABOUT.definitions} == SECTIONS
     for d in ABOUT.definitions:
-        assert ABOUT.table(d)["title"], d.id
+        assert ABOUT.load(d).as_written["title"], d.id
         # Figures that the page shows have words.
         assert all(title(m) for m in d.measures)
 
@@ -72,7 +71,7 @@ def test_congestion_levels_follow_from_the_buffer() -> None:
     s = round(product) + 83
     for name, share in (("mild", 0.036), ("medium", 0.081), ("heavy", 0.114)):
         assert flows(name)["tcp"]["count"] == round(share * s), name
-        table = ABOUT.table(definition(name))
+        table = ABOUT.load(definition(name)).as_written
         assert table["links"][0]["queue"]["limit"] == f"{math.floor(product)} packets"
 
 
@@ -81,7 +80,7 @@ def test_congestion_levels_follow_from_the_buffer() -> None:
     [("mild", 10e6), ("medium", 10e6), ("heavy", 10e6), ("capacity-slow", 10e6), ("capacity-fast", 10e6)],
 )
 def test_contracts_are_four_fifths_of_what_the_link_always_has(name: str, lowest: float) -> None:
-    found = tomllib.loads((ABOUT.folder / f"{name}.toml").read_text("utf-8"))
+    found = ABOUT.load(definition(name)).as_written
     (link,) = found["links"]
     rates = [link["rate"], *(step["rate"] for step in link.get("capacity", {}).get("steps", []))]
     assert min(inprofile.metrics.quantity.bits_per_second(rate) for rate in rates) == lowest
@@ -161,7 +160,7 @@ def test_notes_are_true_of_the_files() -> None:
     assert "no restart" not in rfc
     assert "(RFC 5681 §4.1)" in rfc
     for d in ABOUT.definitions:
-        table = ABOUT.table(d)
+        table = ABOUT.load(d).as_written
         # RFC 7928 §2.7: K = 10 round trips.
         assert table["measure"]["every"] == "1 s", d.id
         assert any(group["rtt"] == "100 ms" for group in table["flows"]), d.id
@@ -226,10 +225,10 @@ def test_contestants_are_put_before_every_link_that_is_named() -> None:
         ("bidirectional-both", {"links.bottleneck.queue", "links.bottleneck.reverse.queue"}),
     ):
         d = definition(name)
-        values = codel.values(ABOUT.load(d), ABOUT.table(d), d.queues)
+        values = codel.values(ABOUT.load(d), ABOUT.load(d).as_written, d.queues)
         assert keys <= values.keys()
     d = definition("scheduling")
-    queue = codel.values(ABOUT.load(d), ABOUT.table(d), d.queues)["links.bottleneck.queue"]
+    queue = codel.values(ABOUT.load(d), ABOUT.load(d).as_written, d.queues)["links.bottleneck.queue"]
     assert [c["aqm"] for c in queue["classes"]] == ["codel", "codel"]  # type: ignore[index]
     assert [c["limit"] for c in queue["classes"]] == ["21 packets", "62 packets"]  # type: ignore[index]
 
@@ -238,7 +237,7 @@ def test_parameters_are_halved_and_doubled() -> None:
     codel = next(c for c in contestants() if c.id == "codel")
     d = definition("sensitivity")
     base = ABOUT.load(d)
-    made = base.with_(codel.values(base, ABOUT.table(d), d.queues)).check().effective
+    made = base.with_(codel.values(base, ABOUT.load(d).as_written, d.queues)).check().effective
     found = list(settings(codel, made["links"][0]["queue"], d.sensitivity))
     assert {("target", '"2.5 ms"'), ("interval", '"200 ms"')} <= set(found)
     assert _scaled("1", 0.5, whole=True) == "1"
@@ -318,7 +317,9 @@ def test_the_report_has_every_figure_beside_drop_tail(small) -> None:  # type: i
     assert "fewer than 100 in a run is the longest" in page
     assert all(text in page for text in ("Six bulk flows.", "CoDel", "loss synchronisation", "Quick mode"))
     assert "8.2.2 mild" in (out / "rfc7928" / "report.txt").read_text("utf-8")
-    assert (out / "rfc7928" / "files" / "mild.toml").read_text("utf-8") == ABOUT.text(definition("mild"))
+    assert (out / "rfc7928" / "files" / "mild.toml").read_text("utf-8") == (
+        ABOUT.folder / "mild.toml"
+    ).read_text("utf-8")
 
 
 def test_start_up_and_completion_are_of_the_window() -> None:
@@ -413,7 +414,7 @@ def test_experiments_of_ones_own_are_not_written_over(
     assert (tmp_path / "mild.toml").read_text() == "# my own, of a week's work"
     assert len(list(tmp_path.iterdir())) == 1
     # What is as the suite has it may be there.
-    (tmp_path / "mild.toml").write_text(ABOUT.text(definition("mild")))
+    (tmp_path / "mild.toml").write_text((ABOUT.folder / "mild.toml").read_text("utf-8"))
     with pytest.raises(SystemExit):
         main(["suite", "rfc7928", "--files", str(tmp_path)])
     assert (tmp_path / "suite.toml").exists()

@@ -21,7 +21,7 @@ def written(scenario: Scenario, head: str = "") -> str:
 
     Raises ArithmeticError if the text would read back as a different experiment.
     """
-    document = tomllib.loads(scenario._text)
+    document = scenario.as_written
     for key, text in scenario._overrides:
         _put(document, key.split("."), _value(text))
     made = "".join(f"# {line}\n" for line in head.splitlines()) + _document(document)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -90,6 +91,11 @@ class Scenario:
             return text
         names = ", ".join(visible(name) for name in (file, *self.bases))
         return f"# Of {names}, which extend one another.\n{_internal.whole(text, file, bases)}"
+
+    @property
+    def as_written(self) -> dict[str, Any]:
+        """Its TOML as one table, with what it extends; overrides left out."""
+        return tomllib.loads(self._text)
 
     @property
     def title(self) -> str:
@@ -305,13 +311,21 @@ def load(path: str | Path, overrides: Iterable[tuple[str, str]] = ()) -> Scenari
     What it extends is read with it. Raises `ScenarioError` where it cannot run, `OSError` where it cannot be
     read: `UnfitFile` for a pipe, a device, a folder, or a file of more than 16 MiB.
     """
+    (file, text), *bases = texts(path)
+    return Scenario(text, file, overrides, bases)
+
+
+def texts(path: str | Path) -> list[tuple[str, str]]:
+    """A file's name and text, and those of the files that it extends, from the nearest to the last.
+
+    Raises `OSError` where one cannot be read, `ScenarioError` where it is no text or a base is not there.
+    """
     file = str(path)
     text = _decoded(read_file(path), file)
     try:
-        bases = _internal.bases(text, file)
+        return [(file, text), *_internal.bases(text, file)]
     except _internal.ScenarioError as error:
         raise ScenarioError(*error.args) from None
-    return Scenario(text, file, overrides, bases)
 
 
 def from_bytes(data: bytes, file: str, overrides: Iterable[tuple[str, str]] = ()) -> Scenario:

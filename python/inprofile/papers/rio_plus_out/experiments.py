@@ -8,12 +8,12 @@ claim B8 hangs on.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
+from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
 __all__ = ["FIGURES", "depth", "jobs", "levels", "own", "subscribed"]
@@ -202,7 +202,7 @@ class _Flows(TypedDict):
 
 @cache
 def _flows(place: str) -> list[_Flows]:
-    found: list[_Flows] = tomllib.loads(Path(place).read_text("utf-8"))["flows"]
+    found: list[_Flows] = load(place).as_written["flows"]
     return found
 
 

@@ -6,10 +6,10 @@ becomes paths of the scenario files, which differ from scenario to scenario.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
 __all__ = ["BASELINE", "OURS", "cell_of", "jobs", "late", "measured"]
@@ -64,7 +64,7 @@ def _cells(paper: Paper, variants: bool, beside: bool) -> Iterator[Cell]:
 
 def measured(paper: Paper, job: Job) -> tuple[float, float]:
     """The time that a job's runs are measured over, in seconds: the file's, unless the job sets another."""
-    of_file = tomllib.loads((paper.folder / job.file).read_text("utf-8"))["measure"]
+    of_file = load(paper.folder / job.file).as_written["measure"]
     start, end = (str(job.values.get(f"measure.{key}", of_file[key])) for key in ("from", "to"))
     return float(start.removesuffix(" s")), float(end.removesuffix(" s"))
 

@@ -8,12 +8,12 @@ counts): then it applies to the `claims` that the paper's file names, or to all.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...experiment.scenario import load
 from ...papers import Cell, Job, Paper
 from ...papers.factors import Factor
 from .visit import cells_of
@@ -69,5 +69,4 @@ def _effective(paper: Paper, job: Job) -> Mapping[str, object]:
 @cache
 def _counts(place: Path) -> Mapping[str, Any]:
     """How many flows each group of a scenario file has."""
-    about = tomllib.loads(place.read_text("utf-8"))
-    return {group["name"]: group.get("count", 1) for group in about["flows"]}
+    return {group["name"]: group.get("count", 1) for group in load(place).as_written["flows"]}

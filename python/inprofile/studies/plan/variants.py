@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -40,7 +39,7 @@ class Change:
 def with_more(question: Question, group: str, more: int) -> Question:
     """The same network with so many more customers in a group; lists go on with their last value."""
     at = next(g for g in question.scenario.check().effective["flows"] if g["name"] == group)
-    written = next(g for g in tomllib.loads(question.scenario._text)["flows"] if g["name"] == group)
+    written = next(g for g in question.scenario.as_written["flows"] if g["name"] == group)
     values: dict[str, object] = {f"flows.{group}.count": at["count"] + more}
     for key in _LISTS:
         if isinstance(found := written.get(key), list):

@@ -88,7 +88,7 @@ def render(suite: Suite) -> str:
             "tables": list(tables(suite, d)),
             "why": suite.plan.absent.get((d.id, "")),
             "absent": [(suite.title(c), why) for (s, c), why in suite.plan.absent.items() if s == d.id and c],
-            "file": suite.plan.about.text(d),
+            "files": suite.plan.about.texts(d),
             "charts": list(charts_of(suite, d, titles, charts)),
             **_mapped(suite, d, known),
         }

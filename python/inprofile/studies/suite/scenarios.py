@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...experiment.scenario import Scenario, ScenarioError, load
+from ...experiment.scenario import Scenario, ScenarioError, load, texts
 from ...experiment.senders import UnknownSenderError, all_senders, sender
 from ...run.storage import replace_files
 from .matrix import Matrix, Sender
@@ -188,16 +188,12 @@ class About:
             raise UnknownTcpError(name, self.tcps) from None
         return Tcp(found.id, found.title, found.changes)
 
-    def text(self, definition: Definition) -> str:
-        """The experiment file of a scenario."""
-        return (self.folder / f"{definition.file}.toml").read_text("utf-8")
-
-    def table(self, definition: Definition) -> dict[str, Any]:
-        """The same as TOML."""
-        return tomllib.loads(self.text(definition))
+    def texts(self, definition: Definition) -> dict[str, str]:
+        """The experiment file of a scenario and those that it extends, each with its text."""
+        return {Path(file).name: text for file, text in texts(self.folder / f"{definition.file}.toml")}
 
     def load(self, definition: Definition) -> Scenario:
-        """The same, checked. Raises `ScenarioError` where this version cannot run it."""
+        """The experiment of a scenario. Raises `ScenarioError` where this version cannot run it."""
         return load(self.folder / f"{definition.file}.toml")
 
     def lacks(self, definition: Definition) -> str | None:

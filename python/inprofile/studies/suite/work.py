@@ -161,7 +161,7 @@ def _cells(
     about: About, definition: Definition, contestant: Contestant, tcp: Tcp, quick: bool
 ) -> Iterator[tuple[Case, Scenario]]:
     base = about.load(definition)
-    table = about.table(definition)
+    table = base.as_written
     common: dict[str, object] = dict(tcp.set)
     if quick and not definition.whole:
         seconds = int(about.runs["quick_seconds"])
