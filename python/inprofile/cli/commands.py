@@ -60,6 +60,7 @@ COMMANDS = dict(
             "Results",
             explain="Explain why a flow got the rate it got: contract, marking, losses, RTOs.",
             view="Show runs and sweeps, or a running inprofiled, in a browser.",
+            plot="Draw what a folder holds for a paper: PDF, fonts embedded, units on the axes.",
             export="Write the tables of a result, a sweep or an ns-2 trace as CSV.",
         ),
         *_of(

@@ -22,7 +22,7 @@ from .axes import DEFAULT_METRICS, short_keys
 if TYPE_CHECKING:
     from ...charts.plot import AnyChart
 
-__all__ = ["GAINS", "figure", "frontier", "save"]
+__all__ = ["GAINS", "figure", "frontier", "panels", "save"]
 
 GAINS = (
     "goodput",
@@ -98,6 +98,25 @@ def figure(sweep: Drawable, metrics: Sequence[str] = ()) -> AnyChart:
     rows = [alt.hconcat(*panels[i : i + across]) for i in range(0, len(panels), across)]
     chart: AnyChart = alt.vconcat(*rows).properties(title=sweep.title)
     return themed(chart)
+
+
+def panels(
+    sweep: Drawable, metrics: Sequence[str] = ()
+) -> Iterator[tuple[str, str, list[dict[str, Any]], list[str], bool, bool]]:
+    """For a paper, by metric: titles of x and y, points, lines' names, whether x is on a log scale, or words.
+
+    Along the longest axis. Raises SweepError for a metric that no run has.
+    """
+    sweep.check_metrics(metrics)
+    (axis, *_), apart = _arranged(sweep, _axes(sweep))
+    for metric in list(metrics) or [m for m in DEFAULT_METRICS if m in sweep.metrics][:1]:
+        factor, title = _scale(sweep, metric)
+        lines = apart or [""] * len(sweep)
+        rows = [
+            {**row, "x": axis.values[row["setting"]], "line": lines[row["setting"]]}
+            for row in _points(sweep, metric, factor)
+        ]
+        yield axis.title, title, rows, list(dict.fromkeys(lines)), axis.log, not axis.numeric
 
 
 @dataclass(frozen=True)
