@@ -120,7 +120,7 @@ fn after(duration: Duration) -> Time {
     Time(duration.0.saturating_add(1))
 }
 
-/// What is measured beyond counts.
+/// The measurements beyond counts.
 fn measure(model: &Model, distributions: Distributions) -> network::Measure {
     let group = |(number, group): (u32, &Group)| std::iter::repeat_n(number, group.count);
     network::Measure {
@@ -190,7 +190,7 @@ fn start(start: &Start, i: usize, rng: &mut Rng, arrival: &mut f64) -> Time {
     }
 }
 
-/// What the i-th flow of a group sends, its size drawn.
+/// The traffic of a group's i-th flow, its size drawn.
 fn transport(group: &Group, i: usize, seed: u64) -> Transport {
     match group.sends() {
         Traffic::Bulk => Transport::Tcp(group.tcp.clone()),

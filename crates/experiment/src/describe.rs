@@ -63,7 +63,7 @@ pub(crate) fn describe(model: &Model) -> Json {
     whole
 }
 
-/// What `inprofile plan` is to keep.
+/// The goals of `inprofile plan`.
 fn goal(model: &Model, plan: &Plan) -> Json {
     let router = &plan.router;
     json!({

@@ -24,7 +24,7 @@ pub(crate) fn memory(model: &Model) -> (f64, f64) {
     (flows * FLOW + hosts * HOST, flows * RESULT)
 }
 
-/// What a group would send without congestion.
+/// The rate of a group without congestion.
 struct Demand {
     /// Bits a second of all its flows together.
     rate: f64,

@@ -54,7 +54,7 @@ pub struct FlowRow<'a> {
     pub contract: Option<Rate>,
     /// Its round-trip time without queues.
     pub rtt: Duration,
-    /// What it sends: the kind: `bulk`, `transfer`, `cbr`, …
+    /// The kind of its traffic: `bulk`, `transfer`, `cbr`, …
     pub traffic: &'static str,
 }
 
@@ -104,7 +104,7 @@ impl Scenario {
         Ok(Scenario { model, warnings })
     }
 
-    /// What the experiment is called.
+    /// The experiment's title.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.model.title
@@ -134,7 +134,7 @@ impl Scenario {
         self.model.at
     }
 
-    /// What is allowed but may not be meant.
+    /// The warnings: allowed, but perhaps not meant.
     #[must_use]
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings

@@ -1,7 +1,7 @@
 //! Connections that begin together: their SYNs fill a queue at once, those that find it full are lost together, and are sent again
 //! together when their timers expire, to be lost again.
 //!
-//! What is looked at is the slowest link of each route: when SYNs come there by starts and propagation delays, no closer than the
+//! The check looks at the slowest link of each route: when SYNs come there by starts and propagation delays, no closer than the
 //! links before let them, and how many the queue has no room for while the link sends one after the other. What else waits there is
 //! not known before a run, so this is the least.
 

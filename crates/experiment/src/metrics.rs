@@ -10,7 +10,7 @@ use crate::traffic::Traffic;
 /// One metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// What it is.
+    /// The mechanism.
     pub name: &'static str,
     /// In what unit; `1` for a ratio.
     pub unit: &'static str,

@@ -37,7 +37,7 @@ pub const AMPLE: Backlog = Backlog::Packets(10_000.0);
 /// The experiment.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What it is called.
+    /// Its title.
     pub title: String,
     /// How long it runs.
     pub duration: Duration,
@@ -45,7 +45,7 @@ pub struct Model {
     pub window: (Time, Time),
     /// The link that is measured: an index into the directions of [`Model::links`], forward 2k, reverse 2k + 1.
     pub at: usize,
-    /// What is measured beyond counts, if anything is.
+    /// The measurements beyond counts, if any.
     pub distributions: Option<Distributions>,
     /// How many seeds, from 1, unless the command says otherwise.
     pub seeds: u32,
@@ -63,13 +63,13 @@ pub struct Model {
     pub edges: Vec<Edge>,
     /// Which mechanisms send signals to which.
     pub signals: Vec<Signals>,
-    /// What is sampled.
+    /// The quantities to sample.
     pub monitors: Vec<Monitor>,
-    /// What `inprofile plan` is to keep, if the file asks.
+    /// The goals of `inprofile plan`, if the file has any.
     pub plan: Option<Plan>,
 }
 
-/// What `measure` asks for beyond counts: distributions of delays, and with periods what happens in each.
+/// The measurements beyond counts that `measure` asks for: distributions of delays, and with periods the figures of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Distributions {
     /// The length of the periods of goodput and queueing delay over time, if they are asked for.
@@ -189,7 +189,7 @@ pub struct Group {
     pub class: Option<String>,
     /// When they stop sending new data.
     pub stop: Option<PerFlow<Time>>,
-    /// What they send.
+    /// Their traffic.
     pub traffic: Mechanism<Traffic>,
     /// Their TCP, if that is what they use.
     pub tcp: tcp::Config,
@@ -204,7 +204,7 @@ impl Group {
         format!("{}.{i}", self.name)
     }
 
-    /// What its flows send.
+    /// The traffic of its flows.
     #[must_use]
     pub fn sends(&self) -> Traffic {
         (self.traffic.build)(&self.traffic.values, &no_context())
@@ -325,13 +325,13 @@ pub enum Delay {
 /// Something sampled at regular times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Monitor {
-    /// What is sampled.
+    /// The quantities to sample.
     pub target: Target,
     /// How often.
     pub every: Duration,
 }
 
-/// What a monitor samples, or the mechanism at one end of a signal path.
+/// The point that a monitor samples, or the mechanism at one end of a signal path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// One direction of a link, as in [`Model::at`].
@@ -422,14 +422,14 @@ impl Model {
         self.groups.iter().map(|g| g.count).sum()
     }
 
-    /// What a link's queue or an edge's marker is told of its place: the size of a full packet, from the experiment's own
+    /// The context of a link's queue or an edge's marker: the size of a full packet, from the experiment's own
     /// segment and header.
     #[must_use]
     pub fn context(&self) -> Context {
         Context { link_rate: None, contract: None, packet: packet(&self.tcp), limit: None }
     }
 
-    /// What a marker at an edge is built with: a packet is the largest that it marks, or if it marks none one of `[tcp]`.
+    /// The context of a marker at an edge: a packet is the largest that it marks, or if it marks none one of `[tcp]`.
     #[must_use]
     pub fn edge_context(&self, edge: &Edge) -> Context {
         let largest = marked_at(&self.groups, &self.links, edge.node).map(Group::packet).max();

@@ -36,7 +36,7 @@ struct Step {
     direction: u32,
 }
 
-/// What a search for a route found.
+/// The outcome of a search for a route.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The one shortest route: directions of links, in order.

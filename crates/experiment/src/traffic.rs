@@ -12,7 +12,7 @@ use inprofile_sim::traffic::{udp, video};
 pub use settings::{Cbr, CodePoint, Drawn, OnOff, Pages, Poisson, Transfer, Video, Voice};
 use settings::{MANY, fits, size};
 
-/// What a flow sends.
+/// The traffic of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traffic {
     /// TCP with unlimited data.

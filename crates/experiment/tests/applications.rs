@@ -213,7 +213,7 @@ fn an_oracle_tells_the_windows_of_later_pages() {
     assert!(*intervals as f64 > 0.9 * most, "{intervals} of {most}");
 }
 
-/// What holds for a group's first pages holds for the later ones: after `stop` no connection asks for anything.
+/// The rule for a group's first pages holds for the later ones: after `stop` no connection asks for anything.
 #[test]
 fn pages_end_at_their_stop() {
     let web = "count = 240\nstop = \"4 s\"\n\

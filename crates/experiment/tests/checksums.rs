@@ -1,4 +1,4 @@
-//! What a change of code must leave as it is, to the last bit: every figure, count and verdict of runs with each discipline, each
+//! The results that a change of code must leave as they are, to the last bit: every figure, count and verdict of runs with each discipline, each
 //! marker and the papers' files, against the checksums in `golden/checksums-*.txt`.
 //!
 //! A checksum that changes on purpose is a decision with its reason; `INPROFILE_RENEW=1 cargo test -p inprofile-experiment --test

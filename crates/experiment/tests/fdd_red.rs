@@ -45,7 +45,7 @@ fn run(profile: &str, seed: u64, set: &[(&str, &str)]) -> Outcome {
     engine::run(scenario.network(seed, false), &AtomicBool::new(false), None).unwrap()
 }
 
-/// What the queue keeps of the flows, by name, in milliseconds.
+/// The queue's estimates of the flows, by name, in milliseconds.
 fn estimates(outcome: &Outcome) -> Vec<Option<f64>> {
     let queue = outcome.links.iter().find(|l| !l.stats.is_empty() && l.total.arrived[0] > 0).unwrap();
     let of = |flow| queue.by_flow.iter().find(|g| (g.0, g.1) == (flow, "rtt")).map(|g| g.2 * 1e3);

@@ -406,7 +406,7 @@ fn a_plan_is_read_and_leaves_the_experiment_as_it_is() {
     assert_eq!(asked.describe()["plan"], plan);
 }
 
-/// What is proposed for a parameter that has no default: together a good setting, and each that may be left out is one with them.
+/// The proposals for parameters without a default: together a good setting, and each that may be left out is one with them.
 #[test]
 fn what_is_proposed_is_accepted() {
     fn accepted(

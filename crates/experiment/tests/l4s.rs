@@ -52,7 +52,7 @@ fn run(scenario: &Scenario, traced: bool) -> Outcome {
     engine::run(scenario.network(1, traced), &AtomicBool::new(false), None).expect("it adds up")
 }
 
-/// What is warned of, without the places.
+/// The warnings, without their places.
 fn warnings(scenario: &Scenario) -> Vec<String> {
     scenario.warnings().iter().map(|w| w.problem.clone()).collect()
 }
@@ -87,7 +87,7 @@ fn ect1_into_a_queue_without_l4s_is_warned_of() {
     }
 }
 
-/// What marks and what doesn't: by a parameter of that name, by curves or a threshold of its own, or not at all. What a run marks agrees.
+/// Which disciplines mark: by a parameter of that name, by curves or a threshold of their own, or not at all. A run's marks agree.
 #[test]
 fn what_marks_is_told_from_what_drops() {
     let red = r#"min_th = "20 packets", max_th = "60 packets", max_p = 0.1"#;

@@ -66,7 +66,7 @@ fn sequence_numbers_wrap_within_a_run() {
     assert!((a / b - 1.0).abs() < 0.05, "{a} bytes before, {b} after");
 }
 
-/// What is promised beyond the link is warned about, and shared as the link allows.
+/// Promises beyond the link's rate get a warning, and share what the link allows.
 #[test]
 fn contracts_above_the_link() {
     let queue = "aqm = \"rio\", limit = \"50 packets\", in = { min_th = \"20 packets\", max_th = \"40 packets\", max_p = 0.05 }, out = { min_th = \"5 packets\", max_th = \"15 packets\", max_p = 0.2 }";

@@ -56,7 +56,7 @@ fn measured(outcome: &Outcome) -> &Measured {
     outcome.measured.as_ref().unwrap()
 }
 
-/// What other counters say of the same packets.
+/// The same packets by other counters.
 #[test]
 fn delays_agree_with_counts() {
     for queue in QUEUES {

@@ -1,4 +1,4 @@
-//! What is written for ns-2, and what is refused by name.
+//! Experiments written for ns-2, and features refused by name.
 
 use inprofile_core::registry::Registry;
 use inprofile_experiment::Scenario;

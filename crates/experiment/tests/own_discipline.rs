@@ -15,7 +15,7 @@ use inprofile_experiment::Scenario;
 
 // [law]
 inprofile_core::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// The longest that a packet may have waited when its turn comes.
         most: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! What pacing costs in events: one for a train of segments, whatever its length, and none where acknowledgements come no faster than
+//! The cost of pacing in events: one for a train of segments, whatever its length, and none where acknowledgements come no faster than
 //! the rate.
 
 use std::sync::atomic::AtomicBool;

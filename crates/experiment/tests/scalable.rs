@@ -149,7 +149,7 @@ fn problems(queue: &str, tcp: &str) -> Vec<String> {
     }
 }
 
-/// What cannot be meant is named, with what to write instead; what can is not.
+/// Contradictions are named, with a remedy; sensible files are not.
 #[test]
 fn what_cannot_be_meant_is_named() {
     let drop_tail = r#"aqm = "drop_tail", limit = "100 packets""#;

@@ -19,7 +19,7 @@ use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
 
 thread_local! {
-    /// What mechanisms were told, in order: who, when, what.
+    /// The signals that mechanisms received, in order: who, when, what.
     static TOLD: RefCell<Vec<(&'static str, Time, Signal)>> = const { RefCell::new(Vec::new()) };
     /// Acknowledgements a queue saw: when, whose.
     static SEEN: RefCell<Vec<(Time, FlowId)>> = const { RefCell::new(Vec::new()) };

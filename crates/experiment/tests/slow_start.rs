@@ -1,4 +1,4 @@
-//! What ends the first slow start, from an experiment file: HyStart++ (RFC 9406) beside the standard's.
+//! The end of the first slow start, from an experiment file: HyStart++ (RFC 9406) beside the standard's.
 
 use std::sync::atomic::AtomicBool;
 
@@ -87,7 +87,7 @@ fn defaults_can_be_written() {
     }
 }
 
-/// What cannot be meant is named, with what to write instead.
+/// Contradictions are named, with a remedy.
 #[test]
 fn what_cannot_be_meant_is_named() {
     for (tcp, problem, remedy) in [

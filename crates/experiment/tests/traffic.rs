@@ -1,4 +1,4 @@
-//! What flows send: datagrams at their rates, transfers that come to an end, flows that start and stop; and the
+//! The traffic of flows: datagrams at their rates, transfers that come to an end, flows that start and stop; and the
 //! networks of several hops and domains that the papers need.
 
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! What can be run and is hardly meant: the warning, and that the run is as it says.
+//! Experiments that can be run but are hardly meant: the warning, and that the run bears it out.
 
 use std::sync::atomic::AtomicBool;
 

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDictMethods;
 
-/// What puts a crate's mechanisms into the registry.
+/// The function that puts a crate's mechanisms into the registry.
 pub type Add = fn(&mut Registry);
 
 static ADDED: OnceLock<Add> = OnceLock::new();

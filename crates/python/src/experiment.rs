@@ -61,7 +61,7 @@ impl Scenario {
         self.inner.seeds()
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     #[getter]
     fn file(&self) -> &str {
         &self.file

@@ -103,7 +103,7 @@ fn told(seed: u64, report: &Report) -> serde_json::Value {
     })
 }
 
-/// What the two ends of a flow of datagrams have counted.
+/// The counts of the two ends of a flow of datagrams.
 fn counted((flow, tally): &(String, Tally)) -> serde_json::Value {
     json!({
         "flow": flow,

@@ -11,7 +11,7 @@ use crate::tables::Columns;
 
 use crate::tables::Holds::{Counts, Numbers, Texts};
 
-/// What a row measures, and of what.
+/// The measure of a row, and its subject.
 struct Of<'a> {
     measure: &'static str,
     /// A link, `receivers`, or a class of either.

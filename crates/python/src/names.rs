@@ -3,7 +3,7 @@
 use inprofile_sim::network::{Link, Network, Target, Transport};
 use inprofile_sim::outcome::Place;
 
-/// What the numbers of a network's parts are called, and what its transfers carry.
+/// The names of a network's numbered parts, and the content of its transfers.
 pub struct Names {
     /// Of every link.
     pub links: Packed,
@@ -26,7 +26,7 @@ pub struct LinkNames {
     pub rate: Option<u64>,
 }
 
-/// What one of a link's classes is called.
+/// The name of one of a link's classes.
 fn class_name(link: &Link, class: usize) -> String {
     format!("{}/{}", link.name, link.queue.classes()[class].name)
 }

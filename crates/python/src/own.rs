@@ -31,7 +31,7 @@ pub struct Own {
     offer: Offer,
 }
 
-/// What the registry takes over.
+/// The entry for the registry.
 enum Offer {
     Marker(Entry<AnyMarker>),
     Aqm(Entry<AnyAqm>),

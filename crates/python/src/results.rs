@@ -1,4 +1,4 @@
-//! What experiments' runs left, and the tables made of it: of one experiment, or of many together.
+//! The outcomes of experiments' runs, and the tables made of them: of one experiment, or of many together.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use crate::names::Names;
 use crate::rows::Runs;
 use crate::tables::{Columns, Table};
 
-/// What one experiment's runs left, one or more seeds in one table each; a table is made when it is asked for.
+/// The outcomes of one experiment's runs, one or more seeds in one table each; a table is made when it is asked for.
 #[pyclass(frozen, module = "inprofile._internal")]
 pub struct Results {
     scenario: Py<Scenario>,

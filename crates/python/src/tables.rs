@@ -34,7 +34,7 @@ impl Table {
 /// A table being filled, row by row.
 #[derive(Default)]
 pub struct Columns {
-    /// What each row from now on has in a first column `setting`, if there is one.
+    /// The value of a first column `setting` in all following rows, if there is one.
     setting: Option<(UInt32Builder, u32)>,
     names: Vec<&'static str>,
     columns: Vec<Column>,
@@ -87,7 +87,7 @@ impl<'a> From<Option<&'a str>> for Cell<'a> {
     }
 }
 
-/// What a column holds.
+/// The values of a column.
 #[derive(Clone, Copy)]
 pub enum Holds {
     /// Whole numbers.

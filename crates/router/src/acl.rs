@@ -23,7 +23,7 @@ const UNDEFINED: u32 = u32::MAX;
 /// Gives a group these rights (4 read, 2 write, 1 enter or run) to what we own, beside what its mode gives.
 ///
 /// # Errors
-/// What the system says: `Unsupported` where the file system has no such lists.
+/// The system's error: `Unsupported` where the file system has no such lists.
 pub fn grant(path: &Path, group: u32, rights: u16) -> io::Result<()> {
     let mode = fs::metadata(path)?.mode() as u16;
     sys::set_attribute(path, NAME, &list(mode, group, rights))
@@ -52,7 +52,7 @@ fn list(mode: u16, group: u32, rights: u16) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// What `setfacl -m g:7:x` writes for a folder of mode 0750, by `getfattr -e hex`.
+    /// The bytes that `setfacl -m g:7:x` writes for a folder of mode 0750, by `getfattr -e hex`.
     #[test]
     fn a_list_as_setfacl_writes_it() {
         let hex: String = list(0o750, 7, 1).iter().map(|b| format!("{b:02x}")).collect();

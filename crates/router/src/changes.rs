@@ -1,4 +1,4 @@
-//! What a new configuration changes: single values by their path, customers and classes by their name.
+//! The changes that a new configuration makes: single values by their path, customers and classes by their name.
 
 use serde_json::{Map, Value as Json};
 

@@ -15,7 +15,7 @@ const LONGEST: u64 = 256 << 20;
 /// Asks, and gives the answer.
 ///
 /// # Errors
-/// What the router or the system says, in words.
+/// The error of the router or the system, in words.
 pub fn ask(socket: &Path, request: &Json) -> Result<Json, String> {
     let answer = talk(socket, request).map_err(|e| {
         let how = match e.kind() {
@@ -42,7 +42,7 @@ pub fn ask(socket: &Path, request: &Json) -> Result<Json, String> {
     }
 }
 
-/// What happened since the start.
+/// The counts since the start.
 ///
 /// # Errors
 /// As [`ask`].

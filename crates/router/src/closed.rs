@@ -29,7 +29,7 @@ impl Closed {
     /// Closes these interfaces.
     ///
     /// # Errors
-    /// What the system says, with the interface; what was closed by then is opened again.
+    /// The system's error, with the interface; ports closed by then are opened again.
     pub fn start(names: &[String; 2], indices: [Option<u32>; 2]) -> io::Result<Closed> {
         let mut this =
             Closed { names: names.clone(), closed: [None; 2], found: [false; 2], trouble: [None, None] };
@@ -45,7 +45,7 @@ impl Closed {
     /// Closes the interface of this number, which is the port from now on. One that it was before is let go.
     ///
     /// # Errors
-    /// What the system says, with the interface.
+    /// The system's error, with the interface.
     pub fn take_up(&mut self, port: usize, index: u32) -> io::Result<()> {
         if self.closed[port] != Some(index) {
             self.let_go(port)?;

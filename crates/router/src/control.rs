@@ -28,7 +28,7 @@ use crate::hub::Hub;
 use crate::privileges::Accounts;
 use crate::{acl, files, sys};
 
-/// What the socket's file may be used by: its user and its group.
+/// The mode of the socket's file: for its user and its group.
 const MODE: u32 = 0o660;
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 128;
@@ -56,7 +56,7 @@ impl SocketFile {
     /// Removes the socket, if what is there is still ours. Once is enough.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn remove(&mut self) -> io::Result<()> {
         let Some(ours) = self.ours.take() else { return Ok(()) };
         let there = fs::symlink_metadata(&self.path)?;
@@ -76,7 +76,7 @@ fn named(path: &Path, e: &io::Error) -> io::Error {
     io::Error::new(e.kind(), format!("control socket {}: {e}{}", path.display(), files::remedy(e)))
 }
 
-/// What is at the path, looked at and not touched: whether it is a socket that a killed process left behind.
+/// The state of the path, read and not changed: whether it is a socket that a killed process left behind.
 ///
 /// # Errors
 /// `AddrInUse` if another router has it; `AlreadyExists` if there is something that is no socket.

@@ -89,7 +89,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes()).map_err(|e| at(path, &e))
 }
 
-/// What a note of ours says; nothing where there is none, or where it isn't safe.
+/// The text of one of our notes; nothing where there is none, or where it isn't safe.
 #[must_use]
 pub fn read(path: &Path) -> Option<String> {
     open(path, OpenOptions::new().read(true)).and_then(io::read_to_string).ok()

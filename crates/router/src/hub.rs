@@ -32,7 +32,7 @@ pub struct Reloads {
     pub error: Option<String>,
 }
 
-/// What the threads beside the packets share.
+/// The state shared by the threads beside the packet thread.
 #[derive(Debug)]
 pub struct Hub {
     commands: Mutex<Sender<Command>>,
@@ -48,7 +48,7 @@ pub struct Hub {
     pub log: Log,
 }
 
-/// What a new configuration would change that only a restart can.
+/// The changes in a new configuration that need a restart.
 fn needs_restart(running: &Config, new: &Config) -> Vec<&'static str> {
     let fixed: [(&'static str, bool); 9] = [
         ("inside, outside", new.ports == running.ports),
@@ -135,7 +135,7 @@ impl Hub {
     /// Reads the file again and sets the router up from it; what is running stays if anything is wrong.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The fault.
     pub fn reload(&self) -> Result<(), String> {
         // One at a time: the lock is held to the end.
         let mut running = lock(&self.running);
@@ -186,7 +186,7 @@ impl Hub {
     /// Answers a request that came over the control socket.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub fn answer(&self, request: &Json) -> Result<Json, String> {
         match request.get("do").and_then(Json::as_str) {
             Some("stats") => {
@@ -218,7 +218,7 @@ impl Hub {
         }
     }
 
-    /// What a reload would do now; nothing is changed.
+    /// The changes that a reload would make now; nothing is changed.
     fn dry_run(&self) -> Result<Json, String> {
         let running = lock(&self.running).clone();
         let name = self.file.display().to_string();

@@ -20,7 +20,7 @@ use crate::sys::Account;
 /// How long a port that was switched on may take to agree on a speed with its neighbour.
 const SETTLING: Duration = Duration::from_secs(10);
 
-/// What of the links is passed on.
+/// Which link states are passed on.
 #[derive(Debug)]
 pub struct LinkLoss {
     on: bool,
@@ -38,7 +38,7 @@ impl LinkLoss {
     /// `user`, whom the process becomes.
     ///
     /// # Errors
-    /// What the system says, with the interface.
+    /// The system's error, with the interface.
     pub fn start(on: bool, names: &[String; 2], note: &Path, user: Option<Account>) -> io::Result<LinkLoss> {
         let off = noted(note, names);
         let (names, note, settling) = (names.clone(), note.to_owned(), [None; 2]);
@@ -153,7 +153,7 @@ impl LinkLoss {
     }
 }
 
-/// What a process before us switched off, of interfaces that are still there.
+/// The settings that an earlier process switched off, of interfaces that still exist.
 fn noted(note: &Path, names: &[String; 2]) -> [Option<u32>; 2] {
     let text = files::read(note).unwrap_or_default();
     let Ok(Json::Array(list)) = serde_json::from_str(&text) else { return [None; 2] };

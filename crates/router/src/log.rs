@@ -25,7 +25,7 @@ pub struct Log {
     shared: Arc<Shared>,
 }
 
-/// What the thread that writes is asked for.
+/// The requests to the writing thread.
 #[derive(Debug)]
 enum Order {
     Line(Vec<u8>),
@@ -74,7 +74,7 @@ impl Log {
         self.shared.level.store(level as u8, Ordering::Relaxed);
     }
 
-    /// What is logged from now on goes into this file; the one before is closed.
+    /// Switches to this log file; the previous one is closed.
     ///
     /// # Errors
     /// If too many lines wait to be written.

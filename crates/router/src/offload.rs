@@ -2,7 +2,7 @@
 //! metered nor forwarded. So offloads are checked at the start and whenever an interface comes back; they are refused or
 //! switched off, and restored at the end.
 //!
-//! What was changed is noted in a file beside the control socket: if the process is killed, the next one restores it. A note
+//! Changes are noted in a file beside the control socket: if the process is killed, the next one restores it. A note
 //! is for one interface by its index: if that interface is gone there is nothing to restore, whichever has its name now.
 
 use std::io;
@@ -26,7 +26,7 @@ const OFFLOADS: [(&str, &str); 7] = [
     ("tx", "tx-checksum-sctp"),
 ];
 
-/// What an interface can do.
+/// The offloads of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feature {
     interface: String,
@@ -36,7 +36,7 @@ pub struct Feature {
     name: String,
 }
 
-/// What was switched off, and is restored when this goes, if it wasn't before.
+/// The offloads switched off, restored on drop unless restored before.
 #[derive(Debug)]
 pub struct Offloads {
     fix: bool,
@@ -45,7 +45,7 @@ pub struct Offloads {
     note: Option<PathBuf>,
 }
 
-/// What `ethtool -K` calls the offload that a feature belongs to; `None` if it does no harm.
+/// The name that `ethtool -K` has for the offload of a feature; `None` if it does no harm.
 fn offload(feature: &str) -> Option<&'static str> {
     let is = |pattern: &str| match pattern.split_once('*') {
         Some((begin, end)) => feature.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)),
@@ -61,7 +61,7 @@ fn named(interface: &str, e: &io::Error) -> io::Error {
 /// The features of an interface that are on and do harm.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn on(interface: &str) -> io::Result<Vec<String>> {
     let all = Ethtool::open()?.features(interface).map_err(|e| named(interface, &e))?;
     Ok(all.into_iter().filter(|(name, on)| *on && offload(name).is_some()).map(|(name, _)| name).collect())
@@ -90,7 +90,7 @@ fn switch(interface: &str, features: &[&str], to: bool) -> io::Result<()> {
     Err(io::Error::other(format!("interface `{interface}`: {} can't be switched {way}", stay.join(", "))))
 }
 
-/// What is on and is to be switched off; nothing is changed yet.
+/// The offloads that are on and will be switched off; nothing is changed yet.
 ///
 /// # Errors
 /// `InvalidInput`, with what to do, if some are on and `fix` is false; else what the system says.
@@ -123,7 +123,7 @@ pub fn look(ports: &[String], fix: bool) -> io::Result<Vec<Feature>> {
 /// before us noted there and could not restore is ours too. With `fix` those of interfaces that come back will be as well.
 ///
 /// # Errors
-/// What the system says; what was switched by then is switched back.
+/// The system's error; offloads switched by then are switched back.
 pub fn switch_off(
     ports: &[String; 2],
     fix: bool,
@@ -145,7 +145,7 @@ fn of<'f>(features: &'f [Feature], port: &str) -> Vec<&'f str> {
     features.iter().filter(|f| f.interface == port).map(|f| f.name.as_str()).collect()
 }
 
-/// What a process before us switched off and could not restore, of interfaces that are still there.
+/// The offloads that an earlier process switched off and could not restore, of interfaces that still exist.
 fn noted(note: &Path, ports: &[String; 2]) -> Vec<Feature> {
     // Without a note, or with one that can't be read, nothing is known to have been changed.
     let text = files::read(note).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Feature {
 }
 
 impl Offloads {
-    /// What was changed: interface and feature.
+    /// The changes: interface and feature.
     pub fn changed(&self) -> impl Iterator<Item = (&str, &str)> {
         self.changed.iter().map(|f| (f.interface.as_str(), f.name.as_str()))
     }

@@ -42,7 +42,7 @@ pub trait Ports: Io + Send {
     /// From now on the port is the interface of this number, or none.
     ///
     /// # Errors
-    /// What the system says; then it is none.
+    /// The system's error; then there is none.
     fn bind(&mut self, port: Port, index: Option<u32>) -> io::Result<()>;
 }
 
@@ -68,7 +68,7 @@ struct Place {
     taken_away: u64,
 }
 
-/// What other threads ask for; each is answered, unless whoever asked has withdrawn it.
+/// Requests of other threads; each is answered, unless the requester has withdrawn it.
 #[derive(Debug)]
 pub enum Command {
     /// Set up from this; or why that failed.
@@ -107,7 +107,7 @@ pub struct Ended {
     pub left_behind: u64,
 }
 
-/// What takes time to be thrown away.
+/// Values that take time to drop.
 type Waste = Box<dyn Send>;
 
 /// A reload that another thread prepares, so that no packet waits for it.
@@ -115,7 +115,7 @@ type Waste = Box<dyn Send>;
 struct Preparing {
     asked: Asked<Result<(), String>>,
     next: Receiver<Result<Next, String>>,
-    /// What is of no use any more is thrown away there too.
+    /// Values no longer used are dropped there too.
     unused: Sender<Waste>,
 }
 
@@ -138,7 +138,7 @@ struct Loop<'a, P: ?Sized> {
 /// Runs until it is told to stop.
 ///
 /// # Errors
-/// What the system says; or what failed inside, if `fail` is closed.
+/// The system's error; or the internal fault, if `fail` is closed.
 pub fn run<P: Ports + ?Sized>(
     io: &mut P,
     router: Router,
@@ -401,7 +401,7 @@ fn broke_off(panic: &(dyn std::any::Any + Send)) -> String {
     format!("the reload broke off: {}", why(panic))
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn why(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a fault without words".into())

@@ -52,7 +52,7 @@ pub struct Classifier {
     without_first: u64,
 }
 
-/// What a classifier is to become.
+/// The next state of a classifier.
 #[derive(Debug)]
 pub struct NextRules {
     rules: Option<Rules>,
@@ -143,7 +143,7 @@ impl Classifier {
         self.without_first
     }
 
-    /// What is done with the packets of a flow, for one that goes the other way and answers them.
+    /// The treatment of a flow's packets, for the flow in the other direction that answers them.
     pub fn reverse_treatment(&mut self, headers: &Headers) -> Option<Treatment> {
         let reversed = headers.reversed();
         let tuple = FiveTuple::of(&reversed);
@@ -282,7 +282,7 @@ impl Classifier {
         ports
     }
 
-    /// What keeps links and neighbours up: a class of its own, of which each kind has its share, and of that each sender.
+    /// Frames that keep links and neighbours up: a class of its own, of which each kind has its share, and of that each sender.
     fn control_frame(
         &mut self,
         now: Time,
@@ -314,7 +314,7 @@ impl Classifier {
         Some(Decision::Queue(self.rules.as_ref()?.unsold_treatment(&found, None)))
     }
 
-    /// What all frames of a circuit are that are not read as IP.
+    /// The treatment of a circuit's frames that are not read as IP.
     fn found_opaque(&mut self, link: &Link, owner: impl Fn(&Rules) -> Owner) -> Option<Found> {
         let tuple = FiveTuple::opaque(link);
         self.found(self.flows.hash(&tuple), &tuple, owner)

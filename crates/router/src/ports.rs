@@ -11,18 +11,18 @@ use inprofile_live::io::sys::interface_index;
 pub struct Warning {
     /// Which port.
     pub interface: String,
-    /// What is unsafe, and the remedy.
+    /// The risk, and the remedy.
     pub text: String,
 }
 
-/// What the machine has at an interface, and loses there while the router runs: the port is [closed](crate::closed) to it.
+/// The host's configuration of an interface, which is cut off while the router runs: the port is [closed](crate::closed) to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
     /// Which port.
     pub interface: String,
     /// Addresses that every interface has by itself.
     pub link_local: Vec<String>,
-    /// What somebody has put there: addresses, interfaces above with theirs, default routes.
+    /// The host's addresses, interfaces stacked above with theirs, default routes.
     pub rest: Vec<String>,
 }
 

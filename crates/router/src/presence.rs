@@ -20,7 +20,7 @@ use crate::link_loss::LinkLoss;
 use crate::log::Log;
 use crate::offload::Offloads;
 
-/// What a port's interface is to the router.
+/// The state of a port's interface, as the router sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// There, by its number, and in use.
@@ -73,7 +73,7 @@ struct Watched {
 /// The ports.
 pub struct Presence([Watched; 2]);
 
-/// What is wrong with a link, for people; `None` if packets can pass.
+/// The fault of a link, for people; `None` if packets can pass.
 #[must_use]
 pub fn fault(link: &Link) -> Option<String> {
     match link {
@@ -93,7 +93,7 @@ impl Presence {
     /// Of ports that were just opened.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn of(names: &[String; 2], io: &AfPacket) -> io::Result<Presence> {
         let watched = |port: usize| {
             let binding = io.binding(port)?;
@@ -128,7 +128,7 @@ impl Presence {
     /// answer, and then it is tried again with the next look; the inner one what the system said of the port.
     ///
     /// # Errors
-    /// What the system says, if not of an interface.
+    /// The system's error, if it is not about an interface.
     pub fn look(
         &mut self,
         offloads: &mut Offloads,
@@ -252,7 +252,7 @@ impl Watched {
         Ok(())
     }
 
-    /// What has changed about the link is said; `ours`: it is off by our own doing.
+    /// Logs a change of the link; `ours`: we switched it off ourselves.
     fn look_at_link(&mut self, ours: bool, log: &Log) {
         let now = self.standing.there().and_then(link_of);
         let interface = ("interface", self.name.as_str().into());

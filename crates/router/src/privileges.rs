@@ -39,7 +39,7 @@ pub fn look_up(config: &Config) -> io::Result<Accounts> {
     Ok(Accounts { user, group })
 }
 
-/// What is still needed once the ports are open; binding them anew takes nothing. It is for closing an interface that comes
+/// The capabilities still needed once the ports are open; binding them anew takes nothing. It is for closing an interface that comes
 /// back to the machine's own stack, and opening both at the end; for their offloads; and for switching a port off when the
 /// other's link is lost.
 pub const KEPT: [u32; 1] = [NET_ADMIN];
@@ -47,7 +47,7 @@ pub const KEPT: [u32; 1] = [NET_ADMIN];
 /// Gives up all capabilities but these. Of this thread and those started later: call it before there are others.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn drop(accounts: &Accounts, keep: &[u32]) -> io::Result<()> {
     if let Some(account) = accounts.user.filter(|a| a.uid != sys::own_uid()) {
         sys::become_user(account)?;

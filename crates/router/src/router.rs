@@ -21,7 +21,7 @@ pub use next::{Next, Unused};
 /// Queues whose accounts are checked at a time: no packet waits for more.
 const AUDITED: usize = 256;
 
-/// What leaves: frames, each with the moment its turn came.
+/// The output: frames, each with the moment its turn came.
 struct Leaving<'a>(&'a mut Frames);
 
 impl Witness for Leaving<'_> {
@@ -48,7 +48,7 @@ pub struct Lane {
 /// The router without its ports.
 #[derive(Debug)]
 pub struct Router {
-    /// What it was last set up from.
+    /// The configuration it was last set up from.
     pub config: Arc<Config>,
     /// From inside to outside, from outside to inside.
     pub lanes: [Lane; 2],
@@ -144,7 +144,7 @@ impl Router {
         }
     }
 
-    /// What time it is, before frames that came and what was due before that are seen to.
+    /// The present time, set before arrived frames and what was due earlier are handled.
     pub fn set_present(&mut self, now: Time) {
         self.lanes.iter_mut().for_each(|l| l.path.set_present(now));
     }
@@ -176,7 +176,7 @@ impl Router {
     /// Whether every frame is accounted for, in total, and by the counts of some queues, of others at every call.
     ///
     /// # Errors
-    /// What doesn't add up, and in which direction.
+    /// The accounting faults, and their direction.
     pub fn audit(&mut self) -> Result<(), String> {
         for (lane, name) in self.lanes.iter_mut().zip(DIRECTIONS) {
             let next = lane.path.check_totals().and_then(|()| lane.path.check_queues(lane.audited, AUDITED));
@@ -188,7 +188,7 @@ impl Router {
     /// Whether every frame is accounted for, by all queues' counts too.
     ///
     /// # Errors
-    /// What doesn't add up, and in which direction.
+    /// The accounting faults, and their direction.
     pub fn check(&self) -> Result<(), String> {
         for (lane, name) in self.lanes.iter().zip(DIRECTIONS) {
             lane.path.check().map_err(|e| format!("{name}: {e}"))?;

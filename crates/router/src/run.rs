@@ -83,7 +83,7 @@ fn open(config: &Config) -> io::Result<Open> {
     Ok(Open { io, control, socket, metrics, log, offloads, closed, link_loss, accounts })
 }
 
-/// What to do where the system lets nobody listen at an address.
+/// The remedy where the system lets nobody listen at an address.
 fn listening(e: &io::Error) -> &'static str {
     match e.kind() {
         io::ErrorKind::AddrInUse => {
@@ -102,7 +102,7 @@ fn listening(e: &io::Error) -> &'static str {
 /// Runs until it is told to stop.
 ///
 /// # Errors
-/// What can't be opened, or what failed, in words.
+/// The resource that cannot be opened, or the failure, in words.
 pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (mut config, _) = load(file, &crate::router::registry(), None)?;
     config.fix_offloads |= fix_offloads;
@@ -195,7 +195,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     outcome
 }
 
-/// What the thread that handles signals looks after.
+/// The state of the signal-handling thread.
 struct Supervised<'a> {
     presence: &'a mut Presence,
     offloads: &'a mut Offloads,
@@ -254,7 +254,7 @@ fn supervise(
     }
 }
 
-/// What a signal asks for that may have to wait for a disk.
+/// A signal's request that may have to wait for a disk.
 enum SlowTask {
     Reload,
     ReopenLog,

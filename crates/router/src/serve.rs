@@ -29,7 +29,7 @@ const WAITERS: usize = 8;
 /// Starts the thread.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn start(
     control: UnixListener,
     accounts: Accounts,

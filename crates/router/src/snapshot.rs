@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub ports: [PortState; 2],
     /// Upstream, downstream.
     pub directions: Vec<DirectionState>,
-    /// What it was set up from.
+    /// The configuration it was set up from.
     pub config: Arc<Config>,
 }
 
@@ -46,11 +46,11 @@ pub struct CustomerState<'a> {
     pub name: &'a str,
     /// His group, if he is in one.
     pub group: Option<&'a str>,
-    /// What was promised, in bit/s.
+    /// The contract, in bit/s.
     pub contract: Option<u64>,
     /// His shaper, in bit/s.
     pub shaper: Option<u64>,
-    /// What became of his packets.
+    /// The fate of the customer's packets.
     pub counts: &'a CustomerCounts,
 }
 
@@ -61,7 +61,7 @@ pub struct PortState {
     pub interface: String,
     /// Frames.
     pub counts: PortCounts,
-    /// What was odd about them.
+    /// Their irregularities.
     pub oddities: Oddities,
     /// Whether the interface is there and in use.
     pub standing: Standing,
@@ -103,7 +103,7 @@ pub struct DirectionState {
     pub dropped: u64,
     /// Waiting now.
     pub waiting: u64,
-    /// What doesn't add up, if anything.
+    /// The accounting faults, if any.
     pub amiss: Option<String>,
     /// Frames by what they turned out to be.
     pub census: Vec<(&'static str, u64)>,
@@ -117,7 +117,7 @@ pub struct DirectionState {
     pub markers: Vec<MarkerState>,
     /// How late packets left that had waited.
     pub lateness: Lateness,
-    /// What became of customers' packets, by their places: see [`Snapshot::customers`].
+    /// The fate of customers' packets, by index: see [`Snapshot::customers`].
     pub by_place: Vec<CustomerCounts>,
     /// Customers' own queues, by their places.
     pub own_queues: Vec<(u32, Vec<ClassState>)>,

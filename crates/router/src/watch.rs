@@ -1,4 +1,4 @@
-//! What an engineer watches: every customer's rates between two readings of the counters, in a table.
+//! An engineer's view: every customer's rates between two readings of the counters, in a table.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ pub struct Row {
     pub name: String,
     /// `up` or `down`.
     pub direction: &'static str,
-    /// What came, in bit/s.
+    /// The arrival rate, in bit/s.
     pub offered: f64,
-    /// What left as IN, OUT and red, in bit/s.
+    /// The departure rates as IN, OUT and red, in bit/s.
     pub sent: [f64; 3],
     /// Packets dropped a second, whatever the cause.
     pub drops: f64,
@@ -26,7 +26,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What left, in bit/s.
+    /// The departure rate, in bit/s.
     #[must_use]
     pub fn sent_all(&self) -> f64 {
         self.sent.iter().sum()
@@ -38,7 +38,7 @@ impl Row {
 pub struct View {
     /// Mode, uptime, ports.
     pub head: Vec<String>,
-    /// What is wrong, if anything.
+    /// The fault, if any.
     pub trouble: Vec<String>,
     /// Queues that customers share.
     pub classes: Vec<Row>,

@@ -87,7 +87,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// What was held at a look.
+/// The memory held at one sample.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     made: u64,

@@ -24,7 +24,7 @@ use inprofile_sim::log::Code;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Place;
 
-/// What became of one packet, in the order in which they came to the edge.
+/// The fate of one packet, in the order of arrival at the edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub flow: FlowId,

@@ -1,4 +1,4 @@
-//! What every marker and queue discipline has to hold: for ours, and by one line for a mechanism of another crate.
+//! The tests that every marker and queue discipline must pass: ours, and by one line those of another crate.
 //!
 //! ```no_run
 //! # let entry = inprofile_core::registry::Registry::default().markers[0];

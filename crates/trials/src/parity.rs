@@ -19,17 +19,17 @@ const BOTTLENECK: u32 = 0;
 /// A run in which only a choice or a flag is other than in another.
 const SHORT: Duration = Duration::from_millis(4_000);
 
-/// What a pair of mechanisms is: made afresh for each backend.
+/// A pair of mechanisms, made afresh for each backend.
 pub struct Pair<'a> {
     /// At the edge.
     pub marker: &'a Entry<AnyMarker>,
-    /// What is before the bottleneck.
+    /// The marker before the bottleneck.
     pub before: Before<'a>,
     /// Of both.
     pub setting: Setting,
 }
 
-/// What is before the bottleneck.
+/// The marker before the bottleneck.
 #[derive(Clone, Copy)]
 pub enum Before<'a> {
     /// One queue.

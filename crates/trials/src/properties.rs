@@ -1,4 +1,4 @@
-//! What must hold whatever a mechanism decides and however it is set.
+//! The properties that must hold whatever a mechanism decides and however it is set.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,4 +1,4 @@
-//! What a mechanism is set to in its trials, from its declared parameters alone.
+//! A mechanism's settings in its trials, from its declared parameters alone.
 
 use inprofile_core::params::{Context, Default as Fallback, Fault, Field, Kind, Value, Values};
 use inprofile_core::registry::Entry;
@@ -10,7 +10,7 @@ pub const LINK: Rate = Rate(2_000_000);
 /// The limit of a queue before it.
 pub const QUEUE: Backlog = Backlog::Packets(30.0);
 
-/// What a mechanism is set to: thresholds about the middle of the queue; low ones, a quick average and ECN; and, so that every word of
+/// The settings of a mechanism: thresholds about the middle of the queue; low ones, a quick average and ECN; and, so that every word of
 /// every choice and both values of every flag are tried, one of them otherwise.
 #[derive(Clone, Copy, Debug)]
 pub enum Setting {
@@ -22,7 +22,7 @@ pub enum Setting {
     But(Base, &'static str, Other),
 }
 
-/// What one choice or flag is changed in.
+/// The settings in which one choice or flag is changed.
 #[derive(Clone, Copy, Debug)]
 pub enum Base {
     /// [`Setting::Low`].
@@ -46,7 +46,7 @@ impl Base {
     }
 }
 
-/// What a choice or a flag is changed to.
+/// The new value of a choice or a flag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Other {
     /// A flag's.

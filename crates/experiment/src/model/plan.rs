@@ -1,4 +1,4 @@
-//! What a plan is to keep.
+//! The goals of a plan.
 
 use inprofile_core::units::{Duration, Rate};
 
@@ -9,7 +9,7 @@ pub struct Plan {
     pub kept: f64,
     /// Mean queueing delay at the measured link, at most.
     pub delay: Option<Duration>,
-    /// What flows without a contract get together, at least.
+    /// The least rate of all flows without a contract together.
     pub best_effort: Part,
     /// Schemes to choose from, and files of schemes; `None`: all.
     pub schemes: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! What a script counts where metrics are compared instead of events: at the start and at the end of the measured window, the
+//! The counts of a script where metrics are compared instead of events: at the start and at the end of the measured window, the
 //! bytes that each receiver has in order and the packets that the measured queue has seen.
 //!
 //! ```text
@@ -14,7 +14,7 @@ use inprofile_sim::network::{Network, Transport};
 use super::script::Script;
 use crate::model::{Model, packet};
 
-/// What is a dsRED in ns-2, which counts by colour; of any other queue a monitor counts bytes.
+/// A queue that is a dsRED in ns-2 counts by colour; of any other a monitor counts bytes.
 const COLOURED: [&str; 4] = ["drop_tail", "dsred", "rio", "wred"];
 
 impl Script {

@@ -16,7 +16,7 @@ use crate::traffic::Traffic;
 /// The most moments of datagrams that one flow's list may have.
 const MAX_MOMENTS: usize = 1_000_000;
 
-/// What every script begins with: how flows are made.
+/// The head of every script: how flows are made.
 pub(super) const PROLOGUE: &str = "
 proc ends {from to sender receiver} {
     global ns n agents

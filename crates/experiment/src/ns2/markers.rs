@@ -29,7 +29,7 @@ const TSW3CM_WINDOW: Duration = Duration::from_millis(1000);
 enum Word {
     /// A tagger's rate in bit/s, depth and first tokens in bytes.
     Tag(String),
-    /// What dsRED does at its edge.
+    /// The policers of dsRED's edge.
     Police(Policer),
 }
 

@@ -44,7 +44,7 @@ impl std::error::Error for Inexpressible {}
 /// The largest seed that ns-2 takes; it refuses 2^31 − 1 itself.
 const MAX_SEED: u64 = i32::MAX as u64 - 1;
 
-/// What every script begins with.
+/// The head of every script.
 const PROLOGUE: &str = "\
 # Writes to the file named as its first argument.
 set ns [new Simulator]

@@ -17,7 +17,7 @@ use crate::model::{Mechanism, Queue};
 /// Thresholds of a dsRED queue that only polices: above any limit.
 const NEVER: &str = "{1000000 1000001 0.5} {1000000 1000001 0.5} {1000000 1000001 0.5}";
 
-/// What a queue has to do besides dropping.
+/// A queue's tasks besides dropping.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use<'a> {
     /// Mark, as dsRED's edge.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fmt::Write as _;
 
-/// What a script is for.
+/// The purpose of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
     /// The same events as ours: everything in ns-2's own arithmetic, and every event in a trace.

@@ -35,7 +35,7 @@ pub(crate) struct Draft<'d, 'r> {
     pub class: Option<Option<At<String>>>,
     /// When they stop sending new data, if they do.
     pub stop: Option<Option<PerFlow<Time>>>,
-    /// What they send.
+    /// Their traffic.
     pub traffic: Option<Mechanism<Traffic>>,
     /// Their TCP.
     pub tcp: Option<Config>,

@@ -11,7 +11,7 @@ use crate::read::names::Names;
 use crate::read::points::{Kind, MonitorDraft};
 use crate::read::topology::Topology;
 
-/// What can be sampled.
+/// The points that can be sampled.
 pub(crate) struct Seen<'a, 'd, 'r> {
     pub topology: &'a Topology<'d, 'r>,
     pub groups: &'a Names,

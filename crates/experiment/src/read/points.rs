@@ -20,13 +20,13 @@ pub(crate) struct EdgeDraft<'d, 'r> {
 
 /// A monitor as read.
 pub(crate) struct MonitorDraft {
-    /// What it samples.
+    /// The point that it samples.
     pub target: Option<(Kind, At<String>)>,
     /// How often.
     pub every: Option<At<Duration>>,
 }
 
-/// What a monitor can sample.
+/// The points that a monitor can sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A link's queue.
@@ -43,7 +43,7 @@ pub(crate) struct Measure {
     pub window: Option<(Time, Time)>,
     /// The link, where one is named; `None` if it could not be read.
     pub at: Option<Option<At<String>>>,
-    /// What is measured beyond counts; `None` if it could not be read.
+    /// The measurements beyond counts; `None` if they could not be read.
     pub distributions: Option<Option<Distributions>>,
 }
 

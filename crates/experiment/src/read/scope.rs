@@ -1,4 +1,4 @@
-//! What every part of the reader needs beside the text.
+//! The context that every part of the reader needs beside the text.
 
 use inprofile_core::registry::Registry;
 use inprofile_core::units::{Duration, Time};

@@ -48,7 +48,7 @@ inprofile_core::choice! {
 }
 
 inprofile_core::choice! {
-    /// What ends slow start before something is lost or marked.
+    /// The rule that ends slow start before something is lost or marked.
     pub enum Exit {
         /// Nothing (RFC 5681).
         Standard = "standard",
@@ -72,7 +72,7 @@ inprofile_core::choice! {
 }
 
 inprofile_core::choice! {
-    /// What a receiver can do about ECN.
+    /// A receiver's support of ECN.
     pub enum Speaks {
         /// RFC 9768: counts of what was marked; and ECN-Echo with senders that ask for no more.
         Accurate = "accurate",
@@ -101,7 +101,7 @@ inprofile_core::params! {
         /// Whether the sender asks for acknowledgements that tell how many packets were marked (AccECN, RFC 9768), instead of ECN-Echo; linux
         /// only, with ecn. Default: false; prague: true.
         accurate_ecn: Option<bool>;
-        /// What the receiver can do about ECN, if not what the sender asks for; with ecn. Default: what the sender asks for.
+        /// The receiver's support of ECN, with ecn. Default: as the sender asks.
         receiver_ecn: Option<Speaks>;
         /// Whether acknowledgements also tell how many bytes have arrived with each code point (the AccECN Option, RFC 9768 §3.2.3), and are 8 or
         /// 12 B longer for it; with accurate_ecn. Default: false.
@@ -124,7 +124,7 @@ inprofile_core::params! {
         initial_window: Option<Backlog> [POSITIVE];
         /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Default: true.
         limited_transmit: Option<bool>;
-        /// What ends slow start before something is lost or marked. Default: `standard`; linux with cubic: `hystart`.
+        /// The rule that ends slow start before something is lost or marked. Default: `standard`; linux with cubic: `hystart`.
         slow_start: Option<Exit>;
         /// Which text's proportional rate reduction brings the window down during recovery; linux only, and not with bbr. Default: `linux`.
         prr: Option<Reduction>;
@@ -148,7 +148,7 @@ inprofile_core::params! {
 /// The largest packet on the wire, in bytes: IPv4's total length.
 const LARGEST_PACKET: u64 = 65_535;
 
-/// What `[tcp]` says, and the configuration that follows.
+/// The table `[tcp]`, and the configuration that follows from it.
 pub(crate) struct Base {
     given: Values,
     /// `None` if the values contradict each other.

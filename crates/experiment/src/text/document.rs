@@ -20,7 +20,7 @@ pub struct Document {
 /// Where values are written.
 #[derive(Clone, Debug)]
 struct Source {
-    /// What messages call it: the file, or `--set KEY=VALUE`.
+    /// Its name in messages: the file, or `--set KEY=VALUE`.
     name: String,
     text: String,
     /// Byte offset of the start of each line of a file; an override has no lines.

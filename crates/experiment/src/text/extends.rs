@@ -27,7 +27,7 @@ const KINDS: [&str; 3] = ["aqm", "kind", "scheduler"];
 pub struct Base {
     /// Its name in messages: beside the file that extends it.
     pub file: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
@@ -110,7 +110,7 @@ fn plain(path: &Path) -> PathBuf {
     made
 }
 
-/// What `over` says, and of `base` what it does not say.
+/// `over`, and the keys of `base` that `over` does not set.
 pub(crate) fn merge(base: &mut Table, over: Table) {
     let mut places: BTreeMap<String, usize> =
         base.0.iter().enumerate().map(|(i, (key, ..))| (key.clone(), i)).collect();
@@ -183,7 +183,7 @@ fn merge_lists(base: &mut Vec<Node>, over: Vec<Node>) {
     base.extend(old.into_iter().zip(followers).flat_map(|(node, new)| std::iter::once(node).chain(new)));
 }
 
-/// What an entry of a list is known by: its name or node; of a monitor what it samples, of a signal its two ends.
+/// The identity of an entry of a list: its name or node; of a monitor what it samples, of a signal its two ends.
 fn name(node: &Node) -> Option<Vec<(&'static str, String)>> {
     let Item::Table(table) = &node.item else { return None };
     let text = |key: &'static str| match table.get(key) {

@@ -22,7 +22,7 @@ const LARGEST_LIMIT: f64 = 1e9;
 pub struct Mechanism<M: 'static> {
     /// Its name in the registry.
     pub name: &'static str,
-    /// What the operator has set, defaults filled in.
+    /// The operator's settings, defaults filled in.
     pub values: Values,
     /// All its parameters.
     pub fields: &'static [Field],
@@ -59,7 +59,7 @@ impl<M> Mechanism<M> {
 
 /// A mechanism that was read, and the table it was read from.
 pub struct Found<'d, 'r, M: 'static> {
-    /// What it is.
+    /// The mechanism.
     pub mechanism: Mechanism<M>,
     check: Check,
     section: Section<'d, 'r>,
@@ -72,7 +72,7 @@ impl<M> std::fmt::Debug for Found<'_, '_, M> {
 }
 
 impl<M> Found<'_, '_, M> {
-    /// What its check says of this place, which is not reported.
+    /// The warnings of its check, which are not reported here.
     ///
     /// # Errors
     /// Why it cannot be used there.

@@ -28,9 +28,9 @@ pub struct Problem {
     pub path: String,
     /// The value as it was written, shortened where long; none where it is missing.
     pub value: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub problem: String,
-    /// What to write instead.
+    /// The remedy: the text to write instead.
     pub remedy: String,
     /// Whether it stops the experiment.
     pub severity: Severity,
@@ -84,9 +84,9 @@ impl fmt::Display for Problem {
 /// A problem of a value, without its place: what a parser of text alone can say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// What is wrong.
+    /// The fault.
     pub problem: String,
-    /// What to write instead.
+    /// The remedy: the text to write instead.
     pub remedy: String,
 }
 

@@ -57,7 +57,7 @@ impl Unit {
         }
     }
 
-    /// What may be written, in messages.
+    /// The values allowed, in messages.
     #[must_use]
     pub fn choices(self) -> &'static str {
         match self {
@@ -307,7 +307,7 @@ fn whole(text: &str, unit: Unit, base: &str, most: u64, most_text: &str) -> Resu
 /// Reads `1.2 Mbit/s`.
 ///
 /// # Errors
-/// What is wrong with the text, and what to write instead; so in all of this module.
+/// The fault in the text and its remedy; so in all of this module.
 pub fn rate(text: &str) -> Result<Rate, Wrong> {
     whole(text, Unit::Rate, "bit/s", FASTEST.0, "10000 Gbit/s").map(Rate)
 }

@@ -78,7 +78,7 @@ fn bounded(kind: &str, bounds: Bounds) -> Json {
     schema
 }
 
-/// What a parameter takes, in a word.
+/// A parameter's type, in a word.
 #[must_use]
 pub fn kind(kind: Kind) -> &'static str {
     match kind {

@@ -68,7 +68,7 @@ pub fn all(values: &Values, write: impl Fn(&Value) -> Json + Copy) -> Json {
     Json::Object(values.0.iter().map(|(n, v)| ((*n).to_owned(), write(v))).collect::<Map<_, _>>())
 }
 
-/// What a parameter's default follows from, as its documentation says after `Default:`.
+/// The source of a parameter's default, as its documentation says after `Default:`.
 #[must_use]
 pub fn derived(field: &Field) -> String {
     let doc = field.summary();

@@ -40,7 +40,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// What it is, in messages.
+    /// Its type, in messages.
     #[must_use]
     pub fn noun(&self) -> &'static str {
         match self {

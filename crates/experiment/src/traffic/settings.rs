@@ -1,4 +1,4 @@
-//! What each kind of traffic is set by, and whether its settings go together.
+//! The settings of each kind of traffic, and whether they go together.
 
 use inprofile_core::packet::Ecn;
 use inprofile_core::params::{Fault, Warning};
@@ -90,9 +90,9 @@ inprofile_core::params! {
         sizes: Drawn = Drawn::Fixed;
         /// Shape of Pareto's distribution, above 1. Default: 1.5.
         shape: Option<f64> [POSITIVE];
-        /// What is drawn smaller becomes this. Default: 29 B, a byte of payload.
+        /// The least size; smaller draws become this. Default: 29 B, a byte of payload.
         smallest: Option<Bytes>;
-        /// What is drawn larger becomes this; with bounds fewer or more packets a second keep the rate. Default: 65535 B, IPv4's largest.
+        /// The largest size; larger draws become this; with bounds fewer or more packets a second keep the rate. Default: 65535 B, IPv4's largest.
         largest: Option<Bytes>;
         /// Their ECN code point. The source sends on at its rate however many are marked.
         ecn: CodePoint = CodePoint::NotEct;

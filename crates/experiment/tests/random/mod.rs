@@ -16,7 +16,7 @@ pub const CONTROLS: [(&str, &[&str]); 3] = [
     ("ns2", &["reno", "newreno", "sack"]),
 ];
 
-/// What is sent; COUNT stands for the group's number of flows.
+/// The traffic; COUNT stands for the group's number of flows.
 pub const TRAFFIC: [(&str, &str); 14] = [
     ("bulk", ""),
     ("bulk", ""),

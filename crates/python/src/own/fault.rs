@@ -1,4 +1,4 @@
-//! What goes wrong in a mechanism written in Python: the hooks that the engine calls cannot fail, so the error waits here,
+//! Errors in a mechanism written in Python: the hooks that the engine calls cannot fail, so the error waits here,
 //! on the thread of the run, which is told to stop.
 
 use std::cell::RefCell;

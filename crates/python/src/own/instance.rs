@@ -333,7 +333,7 @@ impl Aqm for Instance {
         self.depart.is_some()
     }
 
-    /// What else it answers is not known before it is asked.
+    /// Its other answers are not known before it is asked.
     fn marks(&self) -> bool {
         self.ecn
     }

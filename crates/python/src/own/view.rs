@@ -1,4 +1,4 @@
-//! What a mechanism written in Python is shown: a packet, the queue, random numbers.
+//! The arguments of a mechanism written in Python: a packet, the queue, random numbers.
 
 use inprofile_core::packet::{Colour, Ecn, Kind, Packet};
 use inprofile_core::queue::Queue;

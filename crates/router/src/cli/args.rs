@@ -13,12 +13,12 @@ use inprofile_router::config::SOCKET;
 #[derive(Debug, Parser)]
 #[command(name = "inprofiled", version, propagate_version = true, disable_help_subcommand = true)]
 pub struct Line {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say what is wrong with a configuration, or what it means.
@@ -91,7 +91,7 @@ pub enum Command {
     },
     /// Show one thing in detail.
     Show {
-        /// What to show.
+        /// The subject to show.
         #[command(subcommand)]
         what: Show,
     },
@@ -110,7 +110,7 @@ pub enum Command {
     },
     /// Turn another router's configuration into one of ours.
     Import {
-        /// What the file holds: tc's red, gred and police commands, Cisco's random-detect and police lines, or Open vSwitch's
+        /// The format of the file: tc's red, gred and police commands, Cisco's random-detect and police lines, or Open vSwitch's
         /// policing and meters.
         from: Foreign,
         /// The other router's configuration.
@@ -146,7 +146,7 @@ pub struct At {
     pub socket: PathBuf,
 }
 
-/// What to show.
+/// The subject to show.
 #[derive(Debug, Subcommand)]
 pub enum Show {
     /// A customer: contract, rates, colours, drops, delay, in both directions.

@@ -19,7 +19,7 @@ use super::args::Sort;
 /// Looks until it is told to stop, or `count` times.
 ///
 /// # Errors
-/// What the router or the terminal says.
+/// The error of the router or the terminal.
 pub fn run(
     socket: &Path,
     plain: bool,
@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// What a terminal of this size shows.
+    /// The screen of a terminal of this size.
     fn shown(screen: &mut Screen<'_>, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| screen.draw(frame)).unwrap();

@@ -33,7 +33,7 @@ pub(super) fn look(root: &Section<'_, '_>, config: &Config) {
     }
 }
 
-/// What lets somebody see or do more than need be.
+/// Settings that let somebody see or do more than necessary.
 fn unsafe_choices(root: &Section<'_, '_>, config: &Config) {
     if let Some(address) = config.metrics.filter(|a| !a.ip().is_loopback()) {
         root.report().warning(

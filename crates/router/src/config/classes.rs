@@ -39,7 +39,7 @@ pub(super) fn control_class(registry: &Registry) -> Option<Class> {
     Some(Class { name: CONTROL.to_owned(), dscp: Vec::new(), aqm, limit, rate: None })
 }
 
-/// What a class is told of its link.
+/// The context of a class: its link.
 #[derive(Clone, Copy)]
 pub(super) struct Link<'a> {
     pub(super) rate: Option<Rate>,

@@ -14,7 +14,7 @@ use super::templates::{Common, IDENTITY, Terms};
 use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, services, values};
 use crate::policy::Owners;
 
-/// What a template may have.
+/// The keys of a template.
 const COMMON: [&str; 9] =
     ["dscp", "contract", "marker", "services", "queue", "best_effort", "rate", "burst", "priority"];
 
@@ -159,7 +159,7 @@ fn vlan(entry: &Entry<'_, '_>) -> Option<[Option<u16>; 2]> {
     })
 }
 
-/// What is metered unless the file says otherwise: best effort, and what has a colour already.
+/// The code points metered by default: best effort, and those that carry a colour already.
 fn metered(points: CodePoints) -> Vec<Dscp> {
     let colours = Colour::ALL.map(|c| points.of(c)).into_iter();
     let mut all: Vec<Dscp> = std::iter::once(Dscp::DEFAULT).chain(colours).collect();

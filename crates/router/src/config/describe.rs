@@ -66,7 +66,7 @@ fn one(direction: &Direction, config: &Config) -> Json {
     })
 }
 
-/// What is done with what nobody has bought, a sentence a direction: what whoever starts or reloads the router should read.
+/// The treatment of traffic that nobody has bought, a sentence for each direction, to be read by whoever starts or reloads the router.
 #[must_use]
 pub fn roles(config: &Config) -> Vec<String> {
     let directions = config.directions.iter().zip(DIRECTIONS);
@@ -96,7 +96,7 @@ pub fn roles(config: &Config) -> Vec<String> {
         .collect()
 }
 
-/// What control frames, which are served first, can take beside all contracts.
+/// The rate that control frames, which are served first, can take beside all contracts.
 fn control(direction: &Direction) -> String {
     let kinds = Control::ALL.len() as u64;
     let all = direction.control_of_addresses().rate;

@@ -11,7 +11,7 @@ use super::frames::Frames;
 use super::role::{self, RoleSettings};
 use super::{Direction, customers, queues};
 
-/// What the file says for all directions.
+/// The file's settings for all directions.
 pub(super) struct FileWide<'a> {
     pub(super) registry: &'a Registry,
     /// Size of a full packet on the link.

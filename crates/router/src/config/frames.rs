@@ -11,7 +11,7 @@ const LEAST_CONTROL: Rate = Rate(32_000);
 const MOST_CONTROL: Rate = Rate(1_000_000);
 const CONTROL_A_CUSTOMER: Rate = Rate(1_000);
 const MOST_SHARE: u64 = 100;
-/// What may come at once: so many full packets, or so much of the rate where that is more.
+/// The burst: so many full packets, or so much time at the rate where that is more.
 const CONTROL_BURST: u64 = 4;
 const CONTROL_BURST_TIME: Duration = Duration::from_millis(50);
 /// Of that for each sender: this share of the rate, within these bounds, but no more than half; and a quarter of the burst, one or
@@ -20,7 +20,7 @@ const SENDERS_SHARE: u64 = 8;
 const LEAST_SENDER: Rate = Rate(16_000);
 const MOST_SENDER: Rate = Rate(64_000);
 
-/// What becomes of frames.
+/// The treatment of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frames {
     /// Not IP, or not to be read: dropped, rather than best effort; `None`: [by direction](super::Direction::drops_unreadable).
@@ -40,7 +40,7 @@ pub struct Frames {
 pub struct Policing {
     /// Counted as the shaper counts.
     pub rate: Rate,
-    /// What may come at once.
+    /// The burst.
     pub burst: Bytes,
 }
 

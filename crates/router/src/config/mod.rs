@@ -49,7 +49,7 @@ pub const MOST_CLASSES: usize = 16;
 pub struct Config {
     /// Interfaces: inside, outside.
     pub ports: [String; 2],
-    /// What happens to packets if the router finds itself at fault.
+    /// The treatment of packets if the router finds itself at fault.
     pub fail: Fail,
     /// Size of a full IP packet: turns packets into bytes, and is the longest that passes.
     pub packet: Bytes,
@@ -57,7 +57,7 @@ pub struct Config {
     pub overhead: u32,
     /// The fewest bytes a packet counts for, overhead included.
     pub mpu: u32,
-    /// What becomes of frames that can't be metered as somebody's packets.
+    /// The treatment of frames that cannot be metered as a customer's packets.
     pub frames: Frames,
     /// DSCPs of the three colours.
     pub points: CodePoints,
@@ -79,11 +79,11 @@ pub struct Config {
     pub most_customer_series: usize,
     /// Logs.
     pub log: Log,
-    /// What is done from inside to outside, and from outside to inside. `None`: everything passes as it is.
+    /// The policies from inside to outside, and from outside to inside. `None`: everything passes unchanged.
     pub directions: [Option<Direction>; 2],
 }
 
-/// What to do when something can't be trusted any more.
+/// The reaction when something cannot be trusted any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fail {
     /// Forward everything, unmarked and unshaped.
@@ -100,7 +100,7 @@ impl Fail {
     }
 }
 
-/// What to do when the link at one port goes down.
+/// The reaction when the link at one port goes down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkLoss {
     /// The other port stays as it is.
@@ -152,7 +152,7 @@ pub struct Direction {
     pub rate: Rate,
     /// Whether code points of what comes in are believed.
     pub role: Role,
-    /// What code points that nobody has bought become.
+    /// The code point that replaces those nobody has bought.
     pub unsold: Unsold,
     /// How much of each kind of control frames is let through.
     pub control: Policing,
@@ -199,9 +199,9 @@ pub struct Customer {
     pub ports: Vec<u16>,
     /// DSCPs that are metered; other packets of the customer's are nobody's.
     pub dscp: Vec<Dscp>,
-    /// What was promised.
+    /// The contract.
     pub contract: Option<Rate>,
-    /// What meters it.
+    /// Its meter.
     pub marker: Mechanism<AnyMarker>,
     /// Classes he may use beside the assured one.
     pub services: Vec<Service>,
@@ -223,7 +223,7 @@ impl Customer {
     }
 }
 
-/// What a customer's packets come in, beside their addresses: a VLAN, one in another (QinQ), a PPPoE session.
+/// The encapsulation of a customer's packets: a VLAN, one in another (QinQ), a PPPoE session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Circuit {
     /// The outer VLAN, and the one in it.
@@ -260,7 +260,7 @@ impl std::fmt::Display for Prefix {
 }
 
 impl Config {
-    /// What a packet counts for beside its own bytes.
+    /// The bytes charged for a packet beside its own.
     #[must_use]
     pub fn charge(&self) -> Charge {
         Charge { overhead: self.overhead, mpu: self.mpu }
@@ -344,7 +344,7 @@ impl Direction {
         Policing { rate, burst: Bytes(burst.0 * 2) }
     }
 
-    /// What all customers together were promised; `None` if nothing was.
+    /// The sum of all customers' contracts; `None` without any.
     #[must_use]
     pub fn promised(&self) -> Option<Rate> {
         let contracts: Vec<u64> = self.customers.iter().filter_map(|c| c.contract).map(|r| r.0).collect();

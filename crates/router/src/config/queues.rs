@@ -30,7 +30,7 @@ const PRIORITIES: std::ops::RangeInclusive<u64> = 1..=LEVELS as u64 - 1;
 const PRIORITY: u8 = 4;
 /// The greatest turn.
 const MOST_QUANTUM: f64 = 100e6;
-/// What a shaper may send at once after it had to wait for others, if nothing is said: its rate for so long, and two packets.
+/// A shaper's default burst after it had to wait for others: its rate for so long, and two packets.
 const BURST_S: f64 = 0.01;
 
 /// A customer's queues.
@@ -40,7 +40,7 @@ pub struct Own {
     pub classes: Vec<(usize, Class)>,
     /// His shaper.
     pub rate: Option<Rate>,
-    /// What it may send at once after it had to wait.
+    /// Its burst after it had to wait.
     pub burst: Bytes,
     /// His part of the link.
     pub share: Share,

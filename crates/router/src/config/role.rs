@@ -26,7 +26,7 @@ impl Role {
     }
 }
 
-/// What happens to code points that nobody has bought.
+/// The treatment of code points that nobody has bought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsold {
     /// Those not in `remap` become best effort; VLAN priorities and MPLS traffic classes are cleared.
@@ -48,7 +48,7 @@ pub(super) const KEYS: [&str; 3] = ["role", "dscp", "remap"];
 /// The former name of a direction's `role`.
 pub(super) const OLD_KEY: &str = "others";
 
-/// What one table sets, the file's or a direction's.
+/// The settings of one table, the file's or a direction's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoleSettings {
     role: Option<Role>,
@@ -104,7 +104,7 @@ impl RoleSettings {
         }
     }
 
-    /// What is in force. By default an edge, which bleaches; a core keeps code points.
+    /// The settings in force. By default an edge, which bleaches; a core keeps code points.
     pub(super) fn in_force(self) -> (Role, Unsold) {
         let role = self.role.unwrap_or(Role::Edge);
         let bleach = self.bleach.unwrap_or(role == Role::Edge);

@@ -12,7 +12,7 @@ use inprofile_experiment::text::{Entry, Section};
 
 use super::values;
 
-/// What says who a customer is, which no two have in common.
+/// The keys that identify a customer; no two customers share one.
 pub(super) const IDENTITY: [&str; 7] = ["name", "prefix", "port", "vlan", "session", "template", "group"];
 
 /// All templates and groups of a direction.

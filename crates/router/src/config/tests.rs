@@ -87,7 +87,7 @@ marker = { kind = "colour", colour = "red" }
     assert_told(&problems, &wanted);
 }
 
-/// What is told to be written can be written.
+/// Every remedy that a message proposes can be written.
 #[test]
 fn the_remedy_for_missing_thresholds_works() {
     let file = |rest: &str| {
@@ -160,7 +160,7 @@ marker = { kind = "token_bucket", depth = "15 kB" }
     has("nobody has bought the class voice: at an edge no packet is ever in it");
 }
 
-/// What the file says is shown as it says it; what is derived, rounded, and with what it means.
+/// Values of the file are shown as written; derived values rounded, with their meaning.
 #[test]
 fn values_are_shown_as_they_are() {
     let (config, _) = read(
@@ -216,7 +216,7 @@ fn a_limit_may_be_a_time() {
     }
 }
 
-/// What was called `others` is called `role`: it works, and says so; both at once don't.
+/// The old key `others` still works for `role`, with a warning; both at once do not.
 #[test]
 fn roles_are_told() {
     let file = |head: &str, up: &str| {

@@ -12,7 +12,7 @@ pub(super) type Said = (String, Vec<(String, String)>);
 
 /// The most packets a burst of `tc red` is looked for within.
 const LONGEST_BURST: u32 = 100_000;
-/// What tc calls PIE's alpha and beta: sixteenths.
+/// tc's units of PIE's alpha and beta: sixteenths.
 pub(super) const SIXTEENTHS: f64 = 16.0;
 /// And no more of them.
 pub(super) const MOST_SIXTEENTHS: f64 = 32.0;
@@ -128,9 +128,9 @@ fn sixteenths(gain: f64) -> f64 {
 pub(super) struct Curve {
     /// `min … max … avpkt … burst … probability …`.
     pub words: String,
-    /// What is lost of w_q.
+    /// The rounding error of w_q.
     pub lossy: Option<String>,
-    /// What tc says of the line although it takes it.
+    /// tc's warning about a line that it accepts.
     pub warning: Option<String>,
 }
 

@@ -15,11 +15,11 @@ use super::dualpi2;
 use crate::config::role::Role;
 use crate::config::{Class, Config, Customer, DIRECTIONS, Direction};
 
-/// What the kernel counts of every packet beside its IP packet: the Ethernet header.
+/// The bytes that the kernel counts beside the IP packet: the Ethernet header.
 const ETHERNET: u32 = 14;
 /// The most bands of prio (TCQ_PRIO_BANDS).
 const MOST_BANDS: usize = 16;
-/// What becomes words of tc's; the rest of a discipline's settings it has no word for.
+/// The settings that tc can express; it has no words for the rest of a discipline's.
 const SAID: [&str; 12] = [
     "min_th",
     "max_th",
@@ -219,7 +219,7 @@ fn police(customer: &Customer, name: &str, dev: &str, (rate, depth): (u64, f64),
     cannot(out, &format!("{what}: the DSCP of what is in profile"), "police passes it as it came");
 }
 
-/// What sends a DSCP to a band: IPv4 and IPv6 each by its own words (RFC 2474 §3: the field is the same).
+/// The filter that sends a DSCP to a band: IPv4 and IPv6 each by its own words (RFC 2474 §3: the field is the same).
 fn filters(dev: &str, dscp: Dscp, band: usize, out: &mut String) {
     for (protocol, field) in [("ip", "ip dsfield"), ("ipv6", "ip6 priority")] {
         let (octet, band) = (dscp.value() << 2, band + 1);

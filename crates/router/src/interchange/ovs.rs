@@ -184,7 +184,7 @@ fn flow<'a>(words: &[Word<'a>], c: &mut Complaints<'_>) -> Option<(Word<'a>, u64
     Some((last, meter, from))
 }
 
-/// What of a file Open vSwitch can do, as lines for a shell; those that begin with `#` say what it can't, and why.
+/// The part of a file that Open vSwitch can do, as lines for a shell; those that begin with `#` say what it can't, and why.
 #[must_use]
 pub fn export(config: &Config) -> String {
     let mut out = String::from("# policers; queues, markers and shapers have no counterpart in a meter\n");

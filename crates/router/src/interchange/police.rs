@@ -5,7 +5,7 @@ use inprofile_core::units::Rate;
 use super::words::{Complaints, Word};
 use super::{Draft, quoted};
 
-/// What is policed when nothing says which packets.
+/// The packets that are policed when nothing says which.
 pub(super) const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";
 
 /// A meter that drops.

@@ -292,7 +292,7 @@ fn red(kind: Word<'_>, s: &Settings<'_>, c: &mut Complaints<'_>) -> Option<Draft
     Some(draft)
 }
 
-/// What `gred setup` says.
+/// The parameters of `gred setup`.
 struct Setup {
     dps: u32,
     grio: bool,

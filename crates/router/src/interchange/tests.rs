@@ -9,7 +9,7 @@ fn said(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// What was imported is a file of ours, without fault.
+/// An imported file is a valid file of ours.
 fn checked(text: &str) -> config::Config {
     match config::parse(text.as_bytes(), "imported", &Registry::default()) {
         Ok((config, _)) => config,

@@ -276,7 +276,7 @@ fn many_customers_are_shown_in_slices() {
     );
 }
 
-/// What was told to stop sends what waits.
+/// A stopped router sends its backlog.
 #[test]
 fn the_end_drains() {
     let frame = |n: u8| {

@@ -1,4 +1,4 @@
-//! What was looked up for frames that wait, so that nothing is looked up twice.
+//! Look-ups of waiting frames, kept so that nothing is looked up twice.
 //!
 //! Each hash and owner is handed on with all that it was worked out from, and is taken for the same alone: whatever order frames come
 //! in, no decision depends on what was foreseen.
@@ -9,7 +9,7 @@ use inprofile_live::packet::{Headers, Link};
 use super::fragments::Ports;
 use super::owners::Owner;
 
-/// What a packet's flow and owner are found by.
+/// The keys by which a packet's flow and owner are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     tuple: FiveTuple,
@@ -26,13 +26,13 @@ impl Key {
         Key { tuple: FiveTuple::with_ports(headers, ports), ports, vlans, session }
     }
 
-    /// What its flow is found by.
+    /// The key of its flow.
     pub fn tuple(&self) -> &FiveTuple {
         &self.tuple
     }
 }
 
-/// What was looked up for a frame.
+/// The look-up of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// For all frames with this key.

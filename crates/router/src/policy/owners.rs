@@ -2,7 +2,7 @@
 //! name none; of these the one with the longest prefix that contains the packet's inside address and, if he names ports, whose ports
 //! include its inside port. At equal length a named port wins. The outside address and port, which his peer writes, never count.
 //!
-//! What nobody in a circuit claims by address belongs to the [holder](Prefixes::holder) of the circuit, as do frames without an
+//! Packets that nobody in a circuit claims by address belong to the [holder](Prefixes::holder) of the circuit, as do frames without an
 //! address; it never belongs to a customer who is known by addresses alone.
 //!
 //! A lookup takes time in proportion to the number of prefixes that contain one address, not to the number of customers.

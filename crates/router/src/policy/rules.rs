@@ -23,7 +23,7 @@ pub struct Rules {
     /// The customer's address is the source; else the destination.
     pub(super) inside_is_source: bool,
     pub(super) terms: Vec<Terms>,
-    /// What was promised to each customer, for the aggregate's marker; 0: nothing.
+    /// Each customer's contract, for the aggregate's marker; 0: none.
     pub(super) contracts: Vec<Rate>,
     /// Some customers have queues of their own.
     own_queues: bool,
@@ -38,7 +38,7 @@ pub struct Rules {
     /// The policer of the first kind of control frames.
     pub(super) control: u16,
     pub(super) allowed: Allowed,
-    /// What a packet counts for beside its own bytes, and at least.
+    /// The bytes charged for a packet beside its own, and the least charge.
     pub(super) charge: Charge,
     /// The class of each DSCP that isn't a colour.
     class_of: [u8; 64],
@@ -48,7 +48,7 @@ pub struct Rules {
     pub(super) aggregate: Option<u16>,
 }
 
-/// What is looked up for each packet of a customer's, kept close together: with ten thousand of them, what is far apart is slow.
+/// The state read for each packet of a customer, kept close together: with ten thousand customers, scattered state is slow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     /// A bit for each DSCP that is metered.
@@ -134,7 +134,7 @@ impl Rules {
         self.terms[usize::from(customer)].place
     }
 
-    /// What is done with a packet that somebody may have bought something for.
+    /// The treatment of a packet for which somebody may have a contract.
     pub(super) fn treatment(&self, headers: &Headers, found: &Found) -> Treatment {
         let unsold = self.unsold_treatment(found, Some(headers));
         let (dscp, points) = (headers.dscp, self.points);
@@ -165,7 +165,7 @@ impl Rules {
         unsold
     }
 
-    /// What is done with what nobody has bought: best effort, and his whose it is.
+    /// The treatment of traffic that nobody has bought: best effort, charged to its owner.
     pub(super) fn unsold_treatment(&self, found: &Found, headers: Option<&Headers>) -> Treatment {
         let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
         let his = found.owner.customer.map(|c| (c, self.terms[usize::from(c)]));

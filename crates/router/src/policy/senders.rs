@@ -36,7 +36,7 @@ impl Bucket {
     }
 }
 
-/// What a sender, or many, may send of all kinds together. A quarter of the rate is kept for the kinds in equal parts, each with
+/// The limit of a sender, or of many, for all kinds together. A quarter of the rate is kept for the kinds in equal parts, each with
 /// an eighth of the burst, so that a flood of one kind does not break what another keeps up. At once at most twice the burst.
 #[derive(Clone, Copy, Debug, Default)]
 struct AllKinds {
@@ -107,7 +107,7 @@ impl Senders {
         passes
     }
 
-    /// What an Ethernet address has sent; of one that is new, or was forgotten, nothing.
+    /// The frames sent by an Ethernet address; none of one that is new, or was forgotten.
     fn address(&mut self, link: &Link) -> &mut AllKinds {
         let found = self.addresses.number(&FiveTuple::sender(link.source));
         let sent = &mut self.by_address[found.flow.0 as usize];

@@ -90,7 +90,7 @@ fn classifier(config: &Config, upstream: bool) -> Classifier {
     Classifier::new(config.directions[0].as_ref(), upstream, config, Flows::keeping(64, 1))
 }
 
-/// What is done with a packet that is queued.
+/// The treatment of a queued packet.
 fn treatment(c: &mut Classifier, now: Time, seen: &Seen) -> Treatment {
     match c.decide(now, seen) {
         Decision::Queue(treatment) => treatment,
@@ -123,7 +123,7 @@ fn packets_find_their_customer_class_and_colour() {
     assert_eq!(treatment("10.0.1.9", 80, "AF21"), (best_effort, yellow, [None; 2], false));
 }
 
-/// What is prefetched is what the decision needs. It pays where many have state, and nothing is to be decided in bypass.
+/// The prefetch reads what the decision needs. It pays where many customers have state; in bypass nothing is decided.
 #[test]
 fn what_is_foreseen_is_what_is_needed() {
     let of = |n: usize, vlan: &str| {
@@ -163,7 +163,7 @@ fn what_is_foreseen_is_what_is_needed() {
     assert_eq!(c.soon(), None);
 }
 
-/// What was looked up is for what it was looked up by alone: no port is not port 0, no VLAN not VLAN 0.
+/// A look-up holds for its own key alone: no port is not port 0, no VLAN is not VLAN 0.
 #[test]
 fn a_key_is_all_that_a_lookup_goes_by() {
     let headers = packet("10.0.1.9", "192.0.2.1", (0, 0), Dscp::DEFAULT);

@@ -25,14 +25,14 @@ use crate::policy::{NextRules, Rules};
 /// Whatever limits say, no more packets than this wait in one direction.
 const MOST_BUFFERS: usize = 1 << 20;
 
-/// What a router is to become.
+/// The next state of a router.
 #[derive(Debug)]
 pub struct Next {
     pub(super) config: Arc<Config>,
     pub(super) lanes: Vec<NextLane>,
 }
 
-/// What one direction is to become.
+/// The next state of one direction.
 #[derive(Debug)]
 pub(super) struct NextLane {
     rules: NextRules,
@@ -42,7 +42,7 @@ pub(super) struct NextLane {
     sees_reverse: bool,
 }
 
-/// What is of no use any more: to be thrown away where nobody waits for it.
+/// Values no longer used, to be dropped where nobody waits for it.
 #[derive(Debug)]
 pub struct Unused {
     _config: Arc<Config>,
@@ -120,7 +120,7 @@ pub(super) fn markers(direction: &Direction, config: &Config, seed: u64) -> Vec<
     markers.chain(policers).collect()
 }
 
-/// What a mechanism depends on, as a text: equal texts, equal mechanisms.
+/// The inputs of a mechanism, as a text: equal texts, equal mechanisms.
 fn fingerprint<M>(mechanism: &Mechanism<M>, place: &Context) -> String {
     format!("{} {} {place:?}", mechanism.name, show::canonical(&show::all(&mechanism.values, show::base)))
 }
@@ -150,7 +150,7 @@ fn origins(was: Option<&Direction>, old: &Config, is: Option<&Direction>, new: &
     now.iter().map(origin).collect()
 }
 
-/// What each marker is called, and a text that is equal where it works the same.
+/// Each marker's name, and a text that is equal where it works the same.
 fn names(d: &Direction, packet: Bytes) -> Vec<(String, String)> {
     let of = d
         .customers
@@ -185,7 +185,7 @@ fn last(direction: Option<&Direction>) -> usize {
     direction.map_or(0, |d| d.classes.len() - 1)
 }
 
-/// What a datapath is made of, and whether some mechanism of it looks at what goes the other way. Without a direction nothing is
+/// The parts of a datapath, and whether any of its mechanisms observes the reverse direction. Without a direction nothing is
 /// ever queued, but for what waited before: that goes at once. `before`: the configuration it takes over from.
 pub(super) fn parts(
     direction: Option<&Direction>,

@@ -17,7 +17,7 @@ use crate::router::{Lane, Router};
 /// Customers of a slice.
 const SLICE: usize = 128;
 
-/// What there is of a snapshot.
+/// A snapshot that is being built.
 #[derive(Debug)]
 pub struct Building {
     snapshot: Box<Snapshot>,
@@ -81,7 +81,7 @@ impl Building {
         self.snapshot.directions.iter().map(|d| d.by_place.len()).sum()
     }
 
-    /// What was asked for, without names.
+    /// The selection asked for, without names.
     #[must_use]
     pub fn finish(self) -> Box<Snapshot> {
         self.snapshot
@@ -128,7 +128,7 @@ fn name(state: &mut DirectionState, config: &Config, i: usize) {
     });
 }
 
-/// What a direction's customers have in common.
+/// The settings shared by a direction's customers.
 fn shared(lane: &Lane, name: &'static str, now: Time) -> DirectionState {
     let path = &lane.path;
     let totals = path.totals();
@@ -173,7 +173,7 @@ fn unnamed<'c>(states: impl Iterator<Item = PathClass<'c>>, now: Time) -> Vec<Cl
     each.collect()
 }
 
-/// What a mechanism shows, as a list.
+/// The gauges and statistics of a mechanism, as a list.
 fn gather<T>(show: impl FnOnce(&mut dyn FnMut(&'static str, T))) -> Vec<(&'static str, T)> {
     let mut all = Vec::new();
     show(&mut |name, value| all.push((name, value)));

@@ -16,7 +16,7 @@ pub fn config(text: &str) -> Config {
     config
 }
 
-/// What came out of the other port.
+/// The output of the other port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Out {
     /// Frames, and their bytes behind the link layer.

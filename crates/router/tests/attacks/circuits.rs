@@ -51,7 +51,7 @@ fn foreign(from: u8, wraps: Vec<Wrap>) -> Frame {
     Ip { from, wraps, ..Ip::default() }.frame()
 }
 
-/// What each of the three may try, all in his own circuit.
+/// The attempts of each of the three, all in his own circuit.
 fn tricks() -> Vec<(&'static str, Frame)> {
     let tag = |vlan| Wrap::Tag(0x8100, vlan);
     let (alice, bob) = (&[100][..], &[200, 7][..]);

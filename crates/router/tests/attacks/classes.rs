@@ -421,7 +421,7 @@ fn what_cannot_be_bleached_does_not_leave() {
     }
 }
 
-/// What can't be read goes no further unless somebody chose so; what a length field is wrong of, by choice.
+/// Unreadable frames go no further unless configured so; those with a wrong length field by configuration.
 #[test]
 fn what_cannot_be_read_is_dropped_by_choice() {
     let frames = [

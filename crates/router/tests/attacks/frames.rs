@@ -2,7 +2,7 @@
 
 use inprofile_live::packet::checksum;
 
-/// What comes between the Ethernet addresses and the IP header, outermost first.
+/// The headers between the Ethernet addresses and the IP header, outermost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrap {
     /// A VLAN tag: its protocol identifier and its control information.
@@ -27,7 +27,7 @@ pub struct Ip {
     pub protocol: u8,
     /// Bytes of the packet that are there.
     pub bytes: usize,
-    /// What the length field says, if not that.
+    /// The value of the length field, if not that.
     pub says: Option<u16>,
     /// IPv4's flags and offset.
     pub fragment: u16,

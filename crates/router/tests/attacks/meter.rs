@@ -6,7 +6,7 @@ use inprofile_core::units::Duration;
 use crate::bench::Bench;
 use crate::frames::{Frame, Ip, Wrap};
 
-/// What the customer bought, in bits per second; he sends twice that, into a link of three times that.
+/// The customer's contract, in bits per second; he sends twice that, into a link of three times that.
 const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 /// How deep his bucket is.
 const DEPTH: u64 = 9_000;
@@ -108,7 +108,7 @@ const ATTACKS: &[(&str, Make)] = &[
     }),
 ];
 
-/// What came out, in multiples of the contract and of the link's rate.
+/// The output, in multiples of the contract and of the link's rate.
 #[derive(Clone, Copy, Debug)]
 struct Shares {
     /// As IN, beyond what the bucket held at the start.

@@ -108,7 +108,7 @@ fn good(rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// What of it is changed, made longer or cut off.
+/// The mutation: bytes changed, added or cut off.
 fn mutate(frame: &mut Vec<u8>, rng: &mut Rng) {
     for _ in 0..below(rng, 6) {
         let at = 12 + below(rng, frame.len() - 12).min(70);

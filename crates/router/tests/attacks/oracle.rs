@@ -1,4 +1,4 @@
-//! What a contract lets pass, in whole numbers.
+//! The traffic that a contract lets pass, in whole numbers.
 
 use inprofile_core::units::{Duration, PS_PER_S, Time};
 

@@ -21,7 +21,7 @@ use crate::frames::{Frame, Ip, Wrap};
 use crate::oracle::Oracle;
 use strategy::*;
 
-/// What was got of what was promised: 1 is all of it.
+/// The share of the contract that was delivered: 1 is all of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Got {
     /// The long-run rate of IN, beyond one bucket.

@@ -183,7 +183,7 @@ impl Bench {
         self.hosts.flush().expect("it is sent");
     }
 
-    /// What comes out until there are `n`, or nothing has come for `quiet`.
+    /// The frames that come out until there are `n`, or none has come for `quiet`.
     pub fn receive(&mut self, port: usize, n: usize, quiet: Span) -> Vec<Got> {
         let (mut got, mut until) = (Vec::new(), self.hosts.now() + quiet);
         while got.len() < n && self.hosts.now() < until {
@@ -261,7 +261,7 @@ impl Bench {
             .expect("namespaces work");
     }
 
-    /// What is served at 127.0.0.1:9474 of the namespace, head and all.
+    /// The response at 127.0.0.1:9474 of the namespace, with its head.
     pub fn page(&self) -> String {
         self.namespace
             .within(|| {

@@ -1,4 +1,4 @@
-//! What an engineer asks a running router: `top`, `show customer`, `reload --dry-run`; and what comes with the program.
+//! An engineer's commands to a running router: `top`, `show customer`, `reload --dry-run`; and what comes with the program.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What can go wrong around a router, tried.
+//! Faults around a router, tried.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -88,7 +88,7 @@ fn a_second_router_is_refused() {
     assert!(!bench.errors().contains("broke off"), "that somebody looked is no event: {}", bench.errors());
 }
 
-/// What is no socket is somebody's file, whatever `control.socket` says.
+/// A path that is no socket is somebody's file, whatever `control.socket` says.
 #[test]
 fn a_file_at_the_sockets_place_stays() {
     let Some(bench) = Bench::new("file") else { return };
@@ -156,7 +156,7 @@ fn a_start_that_is_refused_leaves_nothing_behind() {
     assert_eq!((features(&bench), note.exists()), (before, false));
 }
 
-/// What was never switched is nothing for the next start to restore.
+/// An offload that was never switched is not restored by the next start.
 #[test]
 fn without_the_right_to_switch_offloads_nothing_is_noted() {
     let Some(bench) = Bench::new("noright") else { return };

@@ -2,7 +2,7 @@
 
 use inprofile_live::packet::checksum;
 
-/// What a test says of a packet.
+/// A packet as a test describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Udp {
     /// Last byte of the source address.

@@ -21,7 +21,7 @@ fn says(bench: &Bench, line: &str) -> (bool, String) {
     (out.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// What is at the hooks of a port.
+/// The programs at the hooks of a port.
 fn hooks(bench: &Bench, port: &str) -> String {
     ["qdisc show dev {} clsact", "filter show dev {} ingress", "filter show dev {} egress"]
         .map(|line| says(bench, &format!("tc {}", line.replace("{}", port))).1)
@@ -71,7 +71,7 @@ fn no_way_leads_from_a_port_to_the_machine() {
     assert_eq!(PORTS.map(|port| hooks(&street.bench, port)), before);
 }
 
-/// What a machine sends of its own accord: neighbour and router solicitations, MLD, ARP; told by EtherType.
+/// The frames that a host sends of its own accord: neighbour and router solicitations, MLD, ARP; told apart by EtherType.
 #[test]
 fn nothing_of_the_machines_own_leaves_by_a_port() {
     let Some(mut street) = Street::new("host-silent") else { return };
@@ -121,7 +121,7 @@ fn whatever_becomes_of_a_port_it_is_closed() {
     assert_eq!(street.ways(0, false), all(false));
 }
 
-/// What others have at a port's hooks stays as it is; what would be asked before ours is refused.
+/// Other programs' filters at a port's hooks stay as they are; one that would run before ours is refused.
 #[test]
 fn what_others_have_at_the_hooks_stays() {
     let Some(mut bench) = Bench::new("host-others") else { return };
@@ -154,7 +154,7 @@ fn what_others_have_at_the_hooks_stays() {
     assert!(!hooks(&bench, "wan0").contains("clsact"));
 }
 
-/// What will be cut off is named before: addresses, interfaces above, default routes. A kill leaves it so until `release`.
+/// The host's configuration that will be cut off is named before: addresses, interfaces above, default routes. A kill leaves it so until `release`.
 #[test]
 fn what_is_closed_is_named_and_can_be_released() {
     let Some(mut street) = Street::new("host-named") else { return };

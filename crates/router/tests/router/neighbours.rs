@@ -64,7 +64,7 @@ fn ip(lines: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What `ip` says.
+/// The output of `ip`.
 fn ip_says(words: &str) -> io::Result<String> {
     let out = Command::new("ip").args(words.split_whitespace()).output()?;
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())

@@ -31,7 +31,7 @@ fn passes(bench: &mut Bench, from: usize, numbers: std::ops::Range<u64>) {
     assert_eq!(got, numbers.collect::<Vec<_>>(), "{}", bench.errors());
 }
 
-/// What is sent inside while the outside is away leaves by it: nowhere, and is counted.
+/// Frames that come in at the inside while the outside is away are counted as dropped.
 fn is_refused(bench: &mut Bench, frames: u64) {
     let before = bench.figure("ports.1.refused");
     bench.send(0, &(0..frames).map(|n| Udp::numbered(n).v4()).collect::<Vec<_>>());

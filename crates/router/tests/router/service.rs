@@ -1,4 +1,4 @@
-//! What a service manager and an operator rely on: the watchdog, privileges, the control socket, logs.
+//! The behaviour that a service manager and an operator rely on: the watchdog, privileges, the control socket, logs.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// What a service manager hears within this time.
+/// The messages to the service manager within this time.
 pub fn heard(socket: &UnixDatagram, within: Duration) -> Vec<String> {
     let (mut all, until, mut room) = (Vec::new(), Instant::now() + within, [0; 512]);
     while let Some(left) = until.checked_duration_since(Instant::now()).filter(|d| !d.is_zero()) {

@@ -143,7 +143,7 @@ impl Checks<'_, '_, '_> {
         }
     }
 
-    /// What LEDBAT alone has.
+    /// The keys of LEDBAT alone.
     fn delay_target(&mut self) {
         for (name, given) in [("target", self.tcp.target.is_some()), ("gain", self.tcp.gain.is_some())] {
             if given && !self.config.congestion.measures_delay() {
@@ -163,7 +163,7 @@ impl Checks<'_, '_, '_> {
         }
     }
 
-    /// What one scalable control alone has.
+    /// The keys of one scalable congestion control alone.
     fn scalable(&mut self) {
         let tcp = self.tcp;
         for (name, given, kind) in
@@ -268,7 +268,7 @@ impl Checks<'_, '_, '_> {
         }
     }
 
-    /// What ns-2's one-way TCP has not.
+    /// The features that ns-2's one-way TCP lacks.
     fn ns2(&mut self) {
         if self.config.profile != Profile::Ns2 {
             return;

@@ -22,7 +22,7 @@ fn rates_times_and_sizes_are_exact() {
     assert_eq!(backlog("8 kB"), Ok(Backlog::Bytes(8000.0)));
 }
 
-/// What JSON and Python print of a product in floating point: 1.15 * 25, 0.1 + 0.2, 1.1 * 1.1e6, 3 * 1.1.
+/// Products in floating point as JSON and Python print them: 1.15 * 25, 0.1 + 0.2, 1.1 * 1.1e6, 3 * 1.1.
 #[test]
 fn whole_numbers_but_for_a_floats_error_are_taken() {
     assert_eq!(rate("28.749999999999996 Mbit/s"), Ok(Rate(28_750_000)));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What two customers would both have is told, with whose it is; a longer prefix, or ports of its own, make it one's.
+/// An address that two customers would share is reported, with its owner; a longer prefix, or ports of its own, make it one's.
 #[test]
 fn packets_of_two_customers_are_refused() {
     let told = |customers: &[(&str, &str)]| {
@@ -53,7 +53,7 @@ fn told(tables: &str) -> Vec<String> {
     read(&text).map_or_else(|problems| problems, |(_, warnings)| warnings)
 }
 
-/// What is wrong with templates, groups, circuits and queues of customers' own: each with its place and a remedy.
+/// Faults in templates, groups, circuits and customers' own queues: each with its place and a remedy.
 #[test]
 fn customers_terms_that_cannot_be_are_refused() {
     let marker = "marker = { kind = \"colour\", colour = \"red\" }";

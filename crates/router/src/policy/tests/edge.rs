@@ -1,4 +1,4 @@
-//! What passes at an edge, and what does not.
+//! Traffic that passes at an edge, and traffic that does not.
 
 use inprofile_live::code_points::CodePoints;
 

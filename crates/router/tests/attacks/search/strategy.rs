@@ -1,15 +1,15 @@
-//! What the bytes of a strategy say: who the attacker is, the router's file, his frames and their times.
+//! The meaning of a strategy's bytes: who the attacker is, the router's file, his frames and their times.
 
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{PS_PER_S, Time};
 
 use crate::frames::{Frame, Ip, Wrap, control_frames, other};
 
-/// What the attacker bought as IN, in bits per second. His shaper has twice that, the link three times, EF a quarter.
+/// The attacker's contract for IN, in bits per second. His shaper has twice that, the link three times, EF a quarter.
 pub const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 /// How deep buckets are, in bytes, and how long a packet may be.
 pub const DEPTH: u64 = 9_000;
-/// What a frame of this depth may have before and behind it on the wire.
+/// The bytes that a frame of this depth may have before and behind it on the wire.
 pub const LONGEST_LINK: u64 = 14 + 4 * 6 + 8 + 4 * 9 + 24;
 /// A reload may have made the bucket this much deeper.
 pub const DEEPER: u64 = 100;
@@ -61,7 +61,7 @@ impl Genes<'_> {
 pub struct How {
     /// It counts as Ethernet does.
     pub ethernet: bool,
-    /// What can't be read is dropped: then nothing leaves that is not what it says.
+    /// Unreadable frames are dropped: then nothing leaves that is not what it claims to be.
     pub drops_unread: bool,
 }
 
