@@ -24,7 +24,7 @@ use inprofile_router::hub::Reloads;
 use inprofile_router::metrics;
 use inprofile_router::presence::Standing;
 use inprofile_router::router::{self, Next, Router};
-use inprofile_router::snapshot::{Building, PortState};
+use inprofile_router::snapshot::{Builder, PortState};
 
 /// Packets of a turn.
 const PACKETS: u32 = 400_000;
@@ -205,7 +205,7 @@ fn look() -> String {
     for i in 0..5 {
         let now = Time(1_000_000_000 + i);
         let start = Instant::now();
-        let mut building = Building::begin(&router, now, false, ["a", "b"].map(port));
+        let mut building = Builder::begin(&router, now, false, ["a", "b"].map(port));
         ms(start);
         for done in std::iter::repeat_with(|| {
             let start = Instant::now();

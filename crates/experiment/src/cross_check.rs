@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::text::{Place, Section};
+use crate::text::{Location, Section};
 use inprofile_core::params::{Context, Value};
 use inprofile_core::units::{Bytes, Duration, Rate};
 use inprofile_sim::capacity::Capacity;
@@ -83,7 +83,7 @@ fn changing_rates(root: &Section<'_, '_>, model: &Model) {
                     "the rate changes, and rem with mismatch = \"rate\" compares its input with {} all the time: the queue comes to rest away from b_star",
                     direction.rate
                 );
-                let place = Place { quoted: false, ..table.locate(key) };
+                let place = Location { quoted: false, ..table.locate(key) };
                 root.report().warning(&place, problem, "write mismatch = \"backlog\"");
             }
         }
@@ -148,7 +148,7 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
             let remedy = format!("write {l4s}, or {other}");
             let key = if udp { "traffic" } else { "tcp" };
             let place = if table.get(key).is_some() { table.locate(key) } else { table.place().clone() };
-            root.report().warning(&Place { quoted: false, ..place }, problem, remedy);
+            root.report().warning(&Location { quoted: false, ..place }, problem, remedy);
         }
     }
 }
@@ -187,7 +187,7 @@ fn classes(root: &Section<'_, '_>, model: &Model) {
         );
     }
     if names.len() > MAX_CLASSES {
-        let place = Place { quoted: false, ..root.locate("links") };
+        let place = Location { quoted: false, ..root.locate("links") };
         let problem = format!("{} classes in total; the maximum is {MAX_CLASSES}", names.len());
         report.error(&place, problem, "give classes that are served alike the same name at each link");
     }
@@ -255,7 +255,7 @@ fn never_there(root: &Section<'_, '_>, model: &Model) {
             model.duration
         );
         let remedy = "write a longer duration, a higher rate or smaller packets";
-        root.report().warning(&Place { quoted: false, ..table.place().clone() }, problem, remedy);
+        root.report().warning(&Location { quoted: false, ..table.place().clone() }, problem, remedy);
     }
 }
 
@@ -281,7 +281,7 @@ fn oversold(root: &Section<'_, '_>, model: &Model) {
         .map(|r| u128::from(r.0))
         .sum();
     if promised > u128::from(rate.0) {
-        let place = Place { quoted: false, ..root.locate("flows") };
+        let place = Location { quoted: false, ..root.locate("flows") };
         let sum =
             u64::try_from(promised).map_or_else(|_| format!("{promised} bit/s"), |r| Rate(r).to_string());
         let problem =
@@ -323,7 +323,7 @@ fn unconnected_signals(root: &Section<'_, '_>, model: &Model) {
             senders.push((Target::Queue(i), name, sends));
         }
     }
-    let place = Place { quoted: false, ..root.locate("signals") };
+    let place = Location { quoted: false, ..root.locate("signals") };
     for (target, kind, sends) in senders {
         let own = |s: &&Signals| match (s.from, target) {
             (Target::Flow(g, _), Target::Group(group)) => g == group,

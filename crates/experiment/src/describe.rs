@@ -7,7 +7,7 @@ use inprofile_sim::tcp::{self, Congestion};
 use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
-use crate::model::{Delay, Group, Model, PerFlow, Plan, Queue, Queues, Source, Start, Target, packet};
+use crate::model::{Delay, Group, Model, PerFlow, PlanGoal, Queue, Queues, Source, Start, Target, packet};
 
 /// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
 pub(crate) fn describe(model: &Model) -> Json {
@@ -64,7 +64,7 @@ pub(crate) fn describe(model: &Model) -> Json {
 }
 
 /// The goals of `inprofile plan`.
-fn goal(model: &Model, plan: &Plan) -> Json {
+fn goal(model: &Model, plan: &PlanGoal) -> Json {
     let router = &plan.router;
     json!({
         "kept": plan.kept,

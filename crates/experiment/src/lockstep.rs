@@ -5,7 +5,7 @@
 //! links before let them, and how many the queue has no room for while the link sends one after the other. What else waits there is
 //! not known before a run, so this is the least.
 
-use crate::text::{Place, Section};
+use crate::text::{Location, Section};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 
 use crate::model::{Group, Model, Source, Start};
@@ -63,7 +63,7 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
         } else {
             "write a start over a longer time, such as \"uniform 0..60 s\", and a longer duration; or fewer flows".to_owned()
         };
-        root.report().warning(&Place { quoted: false, ..key }, problem, remedy);
+        root.report().warning(&Location { quoted: false, ..key }, problem, remedy);
     }
 }
 

@@ -3,7 +3,7 @@
 mod plan;
 mod queues;
 
-use crate::text::Place;
+use crate::text::Location;
 pub use crate::text::named::Mechanism;
 use inprofile_core::packet::Ecn;
 use inprofile_core::params::Context;
@@ -14,7 +14,7 @@ use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
 
 use crate::traffic::{Traffic, no_context};
-pub use plan::{Part, Plan, Router};
+pub use plan::{Part, PlanGoal, Router};
 pub use queues::{Class, Queue, Queues, Scheduled};
 
 /// The most flows an experiment may have.
@@ -66,7 +66,7 @@ pub struct Model {
     /// The quantities to sample.
     pub monitors: Vec<Monitor>,
     /// The goals of `inprofile plan`, if the file has any.
-    pub plan: Option<Plan>,
+    pub plan: Option<PlanGoal>,
 }
 
 /// The measurements beyond counts that `measure` asks for: distributions of delays, and with periods the figures of each.
@@ -352,7 +352,7 @@ pub struct At<T> {
     /// The value.
     pub value: T,
     /// Its place.
-    pub place: Place,
+    pub place: Location,
 }
 
 impl Model {

@@ -38,7 +38,7 @@ struct Step {
 
 /// The outcome of a search for a route.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RouteSearch {
     /// The one shortest route: directions of links, in order.
     Route(Vec<u32>),
     /// Two that are equally short.
@@ -85,9 +85,9 @@ impl Graph {
 
 impl Tree {
     /// The route to `to`.
-    pub fn to(&self, to: u32) -> Found {
+    pub fn to(&self, to: u32) -> RouteSearch {
         if self.reached[to as usize].is_none() {
-            return Found::Nothing;
+            return RouteSearch::Nothing;
         }
         // The node nearest to `to` at which two routes meet.
         let (mut node, mut tail) = (to, Vec::new());
@@ -107,9 +107,9 @@ impl Tree {
         match tie {
             Some(mut second) => {
                 second.reverse();
-                Found::Tie(tail, second)
+                RouteSearch::Tie(tail, second)
             }
-            None => Found::Route(tail),
+            None => RouteSearch::Route(tail),
         }
     }
 
@@ -143,8 +143,8 @@ mod tests {
         g.join(1, 2, 1);
         g.join(2, 2, 3);
         let tree = g.from(0);
-        assert_eq!(tree.to(3), Found::Route(vec![0, 3, 4]));
-        assert_eq!(tree.to(0), Found::Route(vec![]));
+        assert_eq!(tree.to(3), RouteSearch::Route(vec![0, 3, 4]));
+        assert_eq!(tree.to(0), RouteSearch::Route(vec![]));
         assert_eq!(reversed(&[0, 3, 4]), [5, 2, 1]);
     }
 
@@ -155,9 +155,9 @@ mod tests {
         for (k, (a, b)) in [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)].into_iter().enumerate() {
             g.join(k as u32, a, b);
         }
-        assert_eq!(g.from(0).to(4), Found::Tie(vec![0, 4, 8], vec![2, 6, 8]));
-        assert_eq!(g.from(1).to(4), Found::Route(vec![4, 8]));
-        assert_eq!(g.from(0).to(5), Found::Nothing);
+        assert_eq!(g.from(0).to(4), RouteSearch::Tie(vec![0, 4, 8], vec![2, 6, 8]));
+        assert_eq!(g.from(1).to(4), RouteSearch::Route(vec![4, 8]));
+        assert_eq!(g.from(0).to(5), RouteSearch::Nothing);
     }
 
     #[test]
@@ -165,6 +165,6 @@ mod tests {
         let mut g = Graph::new(2);
         g.join(0, 0, 1);
         g.join(1, 1, 0);
-        assert_eq!(g.from(0).to(1), Found::Tie(vec![0], vec![3]));
+        assert_eq!(g.from(0).to(1), RouteSearch::Tie(vec![0], vec![3]));
     }
 }

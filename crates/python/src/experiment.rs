@@ -7,7 +7,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::added;
+use crate::extension;
 use crate::own::{self, Own};
 
 create_exception!(_internal, ScenarioError, PyValueError, "An experiment that cannot be run.");
@@ -37,7 +37,7 @@ impl Scenario {
         let registry = own::registry(py, &own);
         match scenario::Scenario::parse_extended(text, &file, &files(bases), &set, &registry) {
             Ok(inner) => {
-                let mut added = added::names();
+                let mut added = extension::names();
                 let unknown = own.is_empty() && added.is_empty();
                 let canonical = if unknown { String::new() } else { inner.canonical() };
                 let own = own.iter().map(|o| own::name(o.bind(py).get()));

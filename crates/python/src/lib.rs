@@ -2,11 +2,11 @@
 //!
 //! As a library it makes the same binding with mechanisms of another crate in it: [`wheel!`].
 
-mod added;
+mod distributions;
 mod experiment;
+mod extension;
 #[cfg(target_os = "linux")]
 mod live;
-mod measured;
 mod names;
 mod ns2;
 mod own;
@@ -19,7 +19,7 @@ mod tables;
 use inprofile_experiment as scenario;
 use pyo3::prelude::*;
 
-pub use added::{Add, extend};
+pub use extension::{Add, extend};
 pub use pyo3;
 
 use own::Own;
@@ -42,7 +42,7 @@ macro_rules! wheel {
 /// Names of the mechanisms that another crate has added.
 #[pyfunction]
 fn added_names() -> Vec<&'static str> {
-    added::names()
+    extension::names()
 }
 
 /// The version of this binding.

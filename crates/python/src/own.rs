@@ -102,7 +102,7 @@ impl Own {
 
 /// Ours, those of the crate this was built for, and these.
 pub fn registry(py: Python<'_>, own: &[Py<Own>]) -> Registry {
-    let mut registry = crate::added::registry();
+    let mut registry = crate::extension::registry();
     for own in own {
         match &own.bind(py).get().offer {
             Offer::Marker(entry) => registry.markers.push(*entry),

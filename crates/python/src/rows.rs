@@ -6,7 +6,7 @@ use inprofile_core::verdict::Cause;
 use inprofile_experiment as scenario;
 use inprofile_sim::outcome::{MarkerOutcome, Outcome};
 
-use crate::measured::{Distributions, add_periods};
+use crate::distributions::{Distributions, add_periods};
 use crate::names::Names;
 use crate::tables::{Cell, Columns, Holds};
 

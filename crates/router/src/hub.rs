@@ -13,7 +13,7 @@ use crate::changes;
 use crate::config::{self, Config, describe};
 use crate::load::load;
 use crate::log::{self, Log};
-use crate::packets::{self, Asked, Command};
+use crate::packets::{self, Command, Request};
 use crate::snapshot::Snapshot;
 
 /// How long the packet thread may take to answer.
@@ -93,14 +93,14 @@ impl Hub {
     }
 
     /// Sends a command and waits for its answer; one that isn't taken up in time is withdrawn.
-    pub(crate) fn command<T>(&self, make: impl FnOnce(Asked<T>) -> Command) -> Result<T, String> {
+    pub(crate) fn command<T>(&self, make: impl FnOnce(Request<T>) -> Command) -> Result<T, String> {
         self.command_within(ANSWER_TIMEOUT, make)
     }
 
     fn command_within<T>(
         &self,
         patience: Duration,
-        make: impl FnOnce(Asked<T>) -> Command,
+        make: impl FnOnce(Request<T>) -> Command,
     ) -> Result<T, String> {
         let (asked, waiting) = packets::ask();
         lock(&self.commands).send(make(asked)).map_err(|_| "the packet loop has ended".to_owned())?;

@@ -18,8 +18,6 @@ mod acl;
 pub mod changes;
 #[cfg(target_os = "linux")]
 pub mod client;
-#[cfg(target_os = "linux")]
-pub mod closed;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod control;
@@ -28,6 +26,8 @@ pub mod files;
 #[cfg(target_os = "linux")]
 pub mod hub;
 pub mod interchange;
+#[cfg(target_os = "linux")]
+pub mod isolation;
 #[cfg(target_os = "linux")]
 pub mod link_loss;
 pub mod load;

@@ -1,6 +1,6 @@
 //! The packet thread: waits for frames, takes them in, sends what is due, and answers commands in between.
 
-mod asked;
+mod request;
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,9 +17,9 @@ use crate::config::{Config, Fail};
 use crate::log::Log;
 use crate::presence::Standing;
 use crate::router::{Next, Router};
-use crate::snapshot::{Building, PortState, Snapshot};
+use crate::snapshot::{Builder, PortState, Snapshot};
 
-pub use asked::{Asked, Waiting, ask};
+pub use request::{Request, Waiting, ask};
 
 /// Commands wait no longer than this where no frame comes. Each look costs an idle machine some 60 µs of CPU.
 const LOOK: Duration = Duration::from_millis(25);
@@ -60,9 +60,9 @@ impl Ports for AfPacket {
     }
 }
 
-/// A port's interface.
+/// The interface of a port, and how often it went.
 #[derive(Clone, Debug)]
-struct Place {
+struct Attachment {
     standing: Standing,
     /// How often it was taken away while it was in use.
     taken_away: u64,
@@ -72,15 +72,15 @@ struct Place {
 #[derive(Debug)]
 pub enum Command {
     /// Set up from this; or why that failed.
-    Reload(Box<Config>, Asked<Result<(), String>>),
+    Reload(Box<Config>, Request<Result<(), String>>),
     /// Let everything pass, or not.
-    Bypass(bool, Asked<()>),
+    Bypass(bool, Request<()>),
     /// Show everything.
-    Snapshot(Asked<Box<Snapshot>>),
+    Snapshot(Request<Box<Snapshot>>),
     /// The interface of a port has gone or come; or what the system says against taking it up.
-    Port(Port, Standing, Asked<Result<(), String>>),
+    Port(Port, Standing, Request<Result<(), String>>),
     /// Send what waits, and end; it is answered before it ends.
-    Stop(Asked<()>),
+    Stop(Request<()>),
 }
 
 /// Counts the rounds of the loop: what the watchdog watches.
@@ -113,7 +113,7 @@ type Waste = Box<dyn Send>;
 /// A reload that another thread prepares, so that no packet waits for it.
 #[derive(Debug)]
 struct Preparing {
-    asked: Asked<Result<(), String>>,
+    asked: Request<Result<(), String>>,
     next: Receiver<Result<Next, String>>,
     /// Values no longer used are dropped there too.
     unused: Sender<Waste>,
@@ -125,11 +125,11 @@ struct Loop<'a, P: ?Sized> {
     log: Log,
     seed: u64,
     bypass: bool,
-    places: [Place; 2],
+    attachments: [Attachment; 2],
     preparing: Option<Preparing>,
     /// Who has asked for a snapshot, and that for the first of them.
-    lookers: VecDeque<Asked<Box<Snapshot>>>,
-    building: Option<Building>,
+    lookers: VecDeque<Request<Box<Snapshot>>>,
+    building: Option<Builder>,
     audit: Time,
     /// How far the router is: everything that came up to then has been taken in.
     until: Time,
@@ -189,10 +189,10 @@ pub fn run<P: Ports + ?Sized>(
 impl<'a, P: Ports + ?Sized> Loop<'a, P> {
     fn new(io: &'a mut P, router: Router, standings: [Standing; 2], seed: u64, log: Log) -> Loop<'a, P> {
         let (audit, until) = (Time::ZERO, Time::ZERO);
-        let places = standings.map(|standing| Place { standing, taken_away: 0 });
+        let attachments = standings.map(|standing| Attachment { standing, taken_away: 0 });
         let (lookers, building, preparing) = (VecDeque::new(), None, None);
         let (router, bypass) = (Some(router), false);
-        Loop { io, router, log, seed, bypass, places, preparing, lookers, building, audit, until }
+        Loop { io, router, log, seed, bypass, attachments, preparing, lookers, building, audit, until }
     }
 
     fn obey(&mut self, command: Command) -> io::Result<()> {
@@ -219,7 +219,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         let Some(router) = &self.router else { return };
         if self.building.is_none() && !self.lookers.is_empty() {
             let ports = [0, 1].map(|p| self.port(p, &router.config.ports[p]));
-            self.building = Some(Building::begin(router, self.until, self.bypass, ports));
+            self.building = Some(Builder::begin(router, self.until, self.bypass, ports));
         }
         if self.building.as_mut().is_some_and(|b| b.go_on(router, self.until))
             && let (Some(asked), Some(building)) = (self.lookers.pop_front(), self.building.take())
@@ -230,7 +230,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
 
     /// A port now.
     fn port(&self, port: Port, interface: &str) -> PortState {
-        let Place { standing, taken_away } = self.places[port].clone();
+        let Attachment { standing, taken_away } = self.attachments[port].clone();
         let (counts, oddities) = (self.io.counts(port), self.io.odd(port));
         PortState { interface: interface.to_owned(), counts, oddities, standing, taken_away, link: None }
     }
@@ -240,7 +240,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         let bound = self.io.bind(port, standing.in_use()).map_err(|e| e.to_string());
         // Another interface may have another MTU.
         self.audit = self.audit.min(self.io.now());
-        let place = &mut self.places[port];
+        let place = &mut self.attachments[port];
         place.taken_away += u64::from(place.standing.in_use().is_some() && standing == Standing::Away);
         place.standing = match (standing, &bound) {
             (Standing::InUse(index), Err(e)) => Standing::Unfit(index, e.clone()),
@@ -250,7 +250,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
     }
 
     /// Has a reload prepared. What is wrong with it is told, and what runs goes on.
-    fn prepare(&mut self, config: Config, asked: Asked<Result<(), String>>) {
+    fn prepare(&mut self, config: Config, asked: Request<Result<(), String>>) {
         let Some(router) = self.router.as_ref().filter(|_| self.preparing.is_none()) else {
             return asked.answer(Err("another reload is being prepared".into()));
         };

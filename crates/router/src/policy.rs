@@ -1,9 +1,9 @@
 //! Classifies packets: by customer (RFC 2475's multi-field classifier), otherwise by the DSCP that they carry (its
 //! behaviour-aggregate classifier).
 
-mod ahead;
 mod fragments;
 mod known;
+mod lookups;
 mod owners;
 mod rules;
 mod senders;
@@ -20,8 +20,8 @@ use inprofile_live::packet::{Control, Headers, Link, Opaque, Seen, Transport, Un
 
 use crate::config::{Config, Direction};
 
-use ahead::{Ahead, Key};
 use fragments::{Fragments, Ports};
+use lookups::{Key, Lookups};
 use owners::Owner;
 use senders::Senders;
 
@@ -44,7 +44,7 @@ pub struct Classifier {
     /// With each flow, whose its packets are.
     flows: Flows<Known>,
     /// Of frames that wait.
-    ahead: Ahead,
+    lookups: Lookups,
     senders: Senders,
     /// Of customers who are known by ports, where there are any.
     fragments: Option<Fragments>,
@@ -84,8 +84,8 @@ impl Classifier {
         let rules = direction.map(|d| Rules::of(d, upstream, config));
         let senders = Senders::new(direction.map_or(0, |d| d.customers.len()), flows.secret());
         let fragments = asks_ports(rules.as_ref()).then(|| Fragments::new(flows.secret()));
-        let ahead = Ahead::default();
-        Classifier { rules, bypass: false, bypassed: 0, flows, ahead, senders, fragments, without_first: 0 }
+        let lookups = Lookups::default();
+        Classifier { rules, bypass: false, bypassed: 0, flows, lookups, senders, fragments, without_first: 0 }
     }
 
     /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up again; those of a
@@ -103,8 +103,8 @@ impl Classifier {
             .then(|| self.fragments.take().unwrap_or_else(|| Fragments::new(flows.secret())));
         let Classifier { bypass, bypassed, without_first, .. } = *self;
         let rules = next.rules;
-        let ahead = Ahead::default();
-        let new = Classifier { rules, bypass, bypassed, flows, ahead, senders, fragments, without_first };
+        let lookups = Lookups::default();
+        let new = Classifier { rules, bypass, bypassed, flows, lookups, senders, fragments, without_first };
         (new, self.rules.take())
     }
 
@@ -163,7 +163,7 @@ impl Classifier {
     }
 
     /// The number and the owner of a flow with this hash.
-    fn found(&mut self, hash: u64, tuple: &FiveTuple, owner: impl Fn(&Rules) -> Owner) -> Option<Found> {
+    fn found(&mut self, hash: u64, tuple: &FiveTuple, owner: impl Fn(&Rules) -> Owner) -> Option<FlowEntry> {
         let rules = self.rules.as_ref()?;
         let Numbered { flow, new } = self.flows.number_by(hash, tuple);
         let mut known = self.flows.kept(flow);
@@ -183,12 +183,12 @@ impl Classifier {
                 Contract { marker, rate: customer.map_or(Rate(0), |c| rules.contracts[usize::from(c)]) }
             });
         }
-        Some(Found { flow, forget, contract, owner: known.owner() })
+        Some(FlowEntry { flow, forget, contract, owner: known.owner() })
     }
 }
 
 /// A flow that was found, or made.
-struct Found {
+struct FlowEntry {
     flow: FlowId,
     /// See [`Treatment::forget`].
     forget: Option<FormerFlow>,
@@ -197,7 +197,7 @@ struct Found {
     owner: Owner,
 }
 
-impl Found {
+impl FlowEntry {
     /// Who has what he bought for it.
     fn entitled(&self) -> Option<u16> {
         self.owner.customer.filter(|_| self.owner.entitled)
@@ -210,21 +210,21 @@ impl Policy for Classifier {
     }
 
     fn look_anew(&mut self) {
-        self.ahead.clear();
+        self.lookups.clear();
     }
 
     fn foresee(&mut self, seen: &Seen) {
-        let (Some(rules), Ok(headers)) = (&self.rules, seen) else { return self.ahead.push(None) };
+        let (Some(rules), Ok(headers)) = (&self.rules, seen) else { return self.lookups.push(None) };
         let key = Key::of(headers, headers.ports());
         let hash = self.flows.hash(key.tuple());
         self.flows.foresee(hash);
         let owner = rules.owner(headers, headers.ports());
         rules.foresee(owner);
-        self.ahead.push(Some(ahead::Found { key, hash, owner }));
+        self.lookups.push(Some(lookups::Lookup { key, hash, owner }));
     }
 
     fn soon(&self) -> Option<Foreseen> {
-        let found = self.ahead.soon()?;
+        let found = self.lookups.soon()?;
         self.flows.foresee_place(found.hash);
         let marker = found.owner.customer?;
         Some(Foreseen { customer: self.rules.as_ref()?.place(marker), marker })
@@ -235,7 +235,7 @@ impl Policy for Classifier {
             self.bypassed += 1;
             return Decision::Pass;
         }
-        let foreseen = self.ahead.next();
+        let foreseen = self.lookups.next();
         let decision = match seen {
             Err(Opaque { why: Unread::Control(kind), link, .. }) => {
                 self.control_frame(now, *kind, seen, link, None)
@@ -257,7 +257,12 @@ impl Policy for Classifier {
 /// Each `None` without rules.
 impl Classifier {
     /// A packet that somebody may have bought something for. `foreseen`: what was probably looked up for it.
-    fn packet(&mut self, now: Time, headers: &Headers, foreseen: Option<ahead::Found>) -> Option<Decision> {
+    fn packet(
+        &mut self,
+        now: Time,
+        headers: &Headers,
+        foreseen: Option<lookups::Lookup>,
+    ) -> Option<Decision> {
         let rules = self.rules.as_ref()?;
         if headers.length_disagrees && rules.frames.drop_length_mismatch {
             return Some(Decision::Refuse(Refusal::LengthMismatch));
@@ -265,7 +270,7 @@ impl Classifier {
         let ports = self.ports(now, headers);
         let key = Key::of(headers, ports);
         let found = match foreseen.filter(|found| found.key == key) {
-            Some(ahead::Found { hash, owner, .. }) => self.found(hash, key.tuple(), |_| owner),
+            Some(lookups::Lookup { hash, owner, .. }) => self.found(hash, key.tuple(), |_| owner),
             None => {
                 self.found(self.flows.hash(key.tuple()), key.tuple(), |rules| rules.owner(headers, ports))
             }
@@ -315,7 +320,7 @@ impl Classifier {
     }
 
     /// The treatment of a circuit's frames that are not read as IP.
-    fn found_opaque(&mut self, link: &Link, owner: impl Fn(&Rules) -> Owner) -> Option<Found> {
+    fn found_opaque(&mut self, link: &Link, owner: impl Fn(&Rules) -> Owner) -> Option<FlowEntry> {
         let tuple = FiveTuple::opaque(link);
         self.found(self.flows.hash(&tuple), &tuple, owner)
     }

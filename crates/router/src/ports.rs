@@ -15,7 +15,7 @@ pub struct Warning {
     pub text: String,
 }
 
-/// The host's configuration of an interface, which is cut off while the router runs: the port is [closed](crate::closed) to it.
+/// The host's configuration of an interface, which is cut off while the router runs: the port is [closed](crate::isolation) to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
     /// Which port.

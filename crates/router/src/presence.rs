@@ -15,7 +15,7 @@ use inprofile_live::io::link::Link;
 use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
 
-use crate::closed::Closed;
+use crate::isolation::Isolation;
 use crate::link_loss::LinkLoss;
 use crate::log::Log;
 use crate::offload::Offloads;
@@ -132,7 +132,7 @@ impl Presence {
     pub fn look(
         &mut self,
         offloads: &mut Offloads,
-        closed: &mut Closed,
+        closed: &mut Isolation,
         link_loss: &mut LinkLoss,
         log: &Log,
         tell: impl Fn(usize, Standing) -> Result<Result<(), String>, String>,
@@ -159,7 +159,7 @@ impl Watched {
     fn look(
         &mut self,
         offloads: &mut Offloads,
-        closed: &mut Closed,
+        closed: &mut Isolation,
         port: usize,
         log: &Log,
         tell: impl Fn(Standing) -> Result<Result<(), String>, String>,

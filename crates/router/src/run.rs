@@ -15,9 +15,9 @@ use inprofile_live::io::afpacket::{AfPacket, PortOptions};
 use inprofile_live::io::sys::{self as live, Clock};
 use inprofile_live::packet::MOST_BEFORE_IP;
 
-use crate::closed::Closed;
 use crate::config::{self, Config};
 use crate::hub::Hub;
+use crate::isolation::Isolation;
 use crate::link_loss::LinkLoss;
 use crate::load::load;
 use crate::log::{self, Log};
@@ -43,7 +43,7 @@ struct Open {
     metrics: Option<TcpListener>,
     log: Option<File>,
     offloads: Offloads,
-    closed: Closed,
+    closed: Isolation,
     link_loss: LinkLoss,
     accounts: Accounts,
 }
@@ -76,7 +76,7 @@ fn open(config: &Config) -> io::Result<Open> {
     });
     let io = AfPacket::open(&ports, Clock::start())?;
     // Now that they are ours alone, and before anything is forwarded.
-    let closed = Closed::start(&config.ports, [io.binding(0)?.index()?, io.binding(1)?.index()?])?;
+    let closed = Isolation::start(&config.ports, [io.binding(0)?.index()?, io.binding(1)?.index()?])?;
     let note = config.socket.with_extension("links");
     let pass_on = config.link_loss == config::LinkLoss::PassOn;
     let link_loss = LinkLoss::start(pass_on, &config.ports, &note, accounts.user)?;
@@ -199,7 +199,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
 struct Supervised<'a> {
     presence: &'a mut Presence,
     offloads: &'a mut Offloads,
-    closed: &'a mut Closed,
+    closed: &'a mut Isolation,
     link_loss: &'a mut LinkLoss,
 }
 
@@ -304,7 +304,7 @@ fn status(hub: &Hub, presence: &Presence) -> String {
 fn finish(
     socket: &mut control::SocketFile,
     offloads: &mut Offloads,
-    closed: &mut Closed,
+    closed: &mut Isolation,
     link_loss: &mut LinkLoss,
     notify: &Notify,
     log: &Log,

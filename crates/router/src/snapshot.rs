@@ -1,6 +1,6 @@
 //! The router at one moment: what `stats` and the metrics show.
 
-mod building;
+mod builder;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::config::Config;
 use crate::presence::Standing;
 
-pub use building::Building;
+pub use builder::Builder;
 
 /// Everything that is counted.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use inprofile_core::units::{Duration, Rate};
 
 /// The goal of `inprofile plan`; no run depends on it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct PlanGoal {
     /// Every contract is kept in at least this share of the runs.
     pub kept: f64,
     /// Mean queueing delay at the measured link, at most.

@@ -2,7 +2,7 @@
 
 use crate::text::nearest::suggest;
 use crate::text::problem::Wrong;
-use crate::text::{Entry, Place, Report, Section, mechanism as parameters};
+use crate::text::{Entry, Location, Report, Section, mechanism as parameters};
 use inprofile_core::params::Context;
 use inprofile_core::registry::SchedulerEntry;
 use inprofile_core::units::Rate;
@@ -106,7 +106,7 @@ fn class(
 /// The place of a class in a link's scheduler; one that isn't there is reported.
 pub(crate) fn find(
     report: &Report<'_>,
-    place: &Place,
+    place: &Location,
     link: &str,
     classes: &[Class],
     name: &str,

@@ -1,8 +1,8 @@
 //! `[[flows]]`: groups of flows. Most values are given once for the whole group, or as a list with one for each flow.
 
-use crate::text::named::Found;
+use crate::text::named::ParsedMechanism;
 use crate::text::problem::Wrong;
-use crate::text::{Entry, Place, Section, quantity};
+use crate::text::{Entry, Location, Section, quantity};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::tcp::Config;
@@ -30,7 +30,7 @@ pub(crate) struct Draft<'d, 'r> {
     /// Their contracts, if they have any.
     pub contract: Option<Option<PerFlow<Rate>>>,
     /// Their marker, if they have one.
-    pub marker: Option<Option<Found<'d, 'r, AnyMarker>>>,
+    pub marker: Option<Option<ParsedMechanism<'d, 'r, AnyMarker>>>,
     /// Their class at schedulers, if they have one.
     pub class: Option<Option<At<String>>>,
     /// When they stop sending new data, if they do.
@@ -98,7 +98,7 @@ pub(crate) fn read<'d, 'r>(
     if traffic.as_ref().is_some_and(|t| matches!((t.build)(&t.values, &no_context()), Traffic::Udp(_)))
         && section.get("tcp").is_some()
     {
-        let place = Place { quoted: false, ..section.locate("tcp") };
+        let place = Location { quoted: false, ..section.locate("tcp") };
         section.report().error(&place, "the traffic of these flows is not TCP", "remove tcp");
     }
     let contract = match section.get("contract") {
@@ -140,7 +140,7 @@ fn source<'d, 'r>(
     if entry.as_text() != Some(HOSTS) {
         for key in ["join", "rtt"] {
             if section.get(key).is_some() {
-                let place = Place { quoted: false, ..section.locate(key) };
+                let place = Location { quoted: false, ..section.locate(key) };
                 let problem = "applies only to flows from \"H*\", with one host each";
                 section.report().error(&place, problem, format!("write from = \"H*\", or remove {key}"));
             }

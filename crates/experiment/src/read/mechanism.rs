@@ -1,6 +1,6 @@
 //! Markers and queues of an experiment: which mechanisms they are, and the limits of queues.
 
-use crate::text::named::{Found, limit, open, read};
+use crate::text::named::{ParsedMechanism, limit, open, read};
 use crate::text::problem::Wrong;
 use crate::text::{Entry, Section, mechanism};
 use inprofile_core::params::{Context, Value, Values};
@@ -16,7 +16,7 @@ use crate::traffic::{self, Traffic};
 pub(crate) fn marker<'d, 'r>(
     entry: &Entry<'d, 'r>,
     scope: Scope<'_>,
-) -> Option<Found<'d, 'r, registry::AnyMarker>> {
+) -> Option<ParsedMechanism<'d, 'r, registry::AnyMarker>> {
     let section = open(entry, "kind", &scope.registry.markers)?;
     read(&section, ("kind", "marker"), &[], &scope.registry.markers)
 }

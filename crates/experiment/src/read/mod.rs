@@ -19,7 +19,7 @@ mod topology;
 
 use crate::text::mechanism::defaults as mechanism_defaults;
 use crate::text::problem::acts;
-use crate::text::{Document, Entry, Place, Problem, Report, Section, extends};
+use crate::text::{Document, Entry, Location, Problem, Report, Section, extends};
 use inprofile_core::registry::Registry;
 use inprofile_sim::network::Profile;
 
@@ -141,7 +141,7 @@ fn within_flow_limit(root: &Section<'_, '_>, groups: &[Section<'_, '_>]) -> bool
     if total <= MAX_FLOWS {
         return true;
     }
-    let place = Place { quoted: false, ..root.locate("flows") };
+    let place = Location { quoted: false, ..root.locate("flows") };
     let problem = format!("{total} flows in total; the maximum is {MAX_FLOWS}");
     root.report().error(&place, problem, "write smaller counts");
     false

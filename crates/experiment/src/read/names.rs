@@ -28,7 +28,7 @@ pub(crate) fn name(entry: &Entry<'_, '_>) -> Option<At<String>> {
 /// Numbers by name, each name once.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    taken: BTreeMap<String, (usize, crate::text::Place)>,
+    taken: BTreeMap<String, (usize, crate::text::Location)>,
     incomplete: bool,
 }
 

@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 use crate::text::problem::Wrong;
 use crate::text::quantity::Unit;
 use crate::text::schema::quantity;
-use crate::text::{Entry, Place, Section};
+use crate::text::{Entry, Location, Section};
 use inprofile_core::units::Rate;
 use serde_json::{Value as Json, json};
 
-use crate::model::{Group, Model, Part, Plan, Queues, Router};
+use crate::model::{Group, Model, Part, PlanGoal, Queues, Router};
 
 const KEYS: [&str; 5] = ["kept", "delay", "best_effort", "schemes", "router"];
 const ROUTER_KEYS: [&str; 5] = ["inside", "outside", "direction", "customers", "first"];
@@ -60,7 +60,7 @@ pub(crate) fn schema() -> Json {
 }
 
 /// Reads it; an empty table asks for nothing.
-pub(crate) fn plan(root: &Section<'_, '_>) -> Option<Option<Plan>> {
+pub(crate) fn plan(root: &Section<'_, '_>) -> Option<Option<PlanGoal>> {
     let Some(entry) = root.get("plan") else { return Some(None) };
     let section = entry.section(&KEYS)?;
     if section.entries().next().is_none() {
@@ -77,7 +77,7 @@ pub(crate) fn plan(root: &Section<'_, '_>) -> Option<Option<Plan>> {
         None => Some(None),
     };
     let router = router(&section);
-    Some(Some(Plan {
+    Some(Some(PlanGoal {
         kept: kept?,
         delay: delay?,
         best_effort: best_effort?,
@@ -200,6 +200,6 @@ fn numbers(root: &Section<'_, '_>, router: &Router, customers: u64) {
     root.report().error(&root.locate("plan.router.first"), problem, remedy);
 }
 
-fn place(root: &Section<'_, '_>, path: &str) -> Place {
-    Place { quoted: false, ..root.locate(path) }
+fn place(root: &Section<'_, '_>, path: &str) -> Location {
+    Location { quoted: false, ..root.locate(path) }
 }

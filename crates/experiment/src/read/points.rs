@@ -1,8 +1,8 @@
 //! `[[edges]]`, `[[monitors]]` and `measure`: the points of the network at which packets are marked, sampled and measured.
 
-use crate::text::named::Found;
+use crate::text::named::ParsedMechanism;
 use crate::text::problem::Wrong;
-use crate::text::{Place, Section};
+use crate::text::{Location, Section};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Duration, Time};
 
@@ -15,7 +15,7 @@ pub(crate) struct EdgeDraft<'d, 'r> {
     /// Where.
     pub node: Option<At<String>>,
     /// What.
-    pub marker: Option<Found<'d, 'r, AnyMarker>>,
+    pub marker: Option<ParsedMechanism<'d, 'r, AnyMarker>>,
 }
 
 /// A monitor as read.
@@ -143,7 +143,7 @@ fn window(
     duration: Option<Duration>,
 ) -> Option<(Time, Time)> {
     let (from, to, run) = (from?, to?, duration?);
-    let fault = |place: Place, problem: String, remedy: String| {
+    let fault = |place: Location, problem: String, remedy: String| {
         section.report().error(&place, problem, remedy);
         None
     };

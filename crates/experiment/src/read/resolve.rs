@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::text::{Place, Report, Section};
+use crate::text::{Location, Report, Section};
 use inprofile_core::params::Context;
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Bytes, Duration, Time};
@@ -18,7 +18,7 @@ use crate::read::points::{EdgeDraft, Measure, MonitorDraft};
 use crate::read::scope::Scope;
 use crate::read::topology::Topology;
 use crate::read::{classes, monitors, signals};
-use crate::routes::{Found, Tree, reversed};
+use crate::routes::{RouteSearch, Tree, reversed};
 use crate::traffic::{Traffic, no_context};
 
 /// All parts, complete.
@@ -112,7 +112,7 @@ fn claim_groups(root: &Section<'_, '_>, drafts: &[flows::Draft<'_, '_>]) -> Name
     }
     let total: u64 = drafts.iter().filter_map(|d| d.count).map(|n| n as u64).sum();
     if total == 0 && drafts.iter().all(|d| d.count.is_some()) {
-        let place = Place { quoted: false, ..root.locate("flows") };
+        let place = Location { quoted: false, ..root.locate("flows") };
         root.report().error(&place, "there are no flows at all", "give one group a count above 0");
     }
     names
@@ -121,11 +121,11 @@ fn claim_groups(root: &Section<'_, '_>, drafts: &[flows::Draft<'_, '_>]) -> Name
 /// Edges, and their numbers by node.
 struct Edges<'d, 'r> {
     names: Names,
-    edges: Option<Vec<(u32, MarkerFound<'d, 'r>)>>,
+    edges: Option<Vec<(u32, ParsedMarker<'d, 'r>)>>,
 }
 
 /// A marker as read.
-type MarkerFound<'d, 'r> = crate::text::named::Found<'d, 'r, AnyMarker>;
+type ParsedMarker<'d, 'r> = crate::text::named::ParsedMechanism<'d, 'r, AnyMarker>;
 
 fn place_edges<'d, 'r>(topology: &Topology<'_, '_>, drafts: Vec<EdgeDraft<'d, 'r>>) -> Edges<'d, 'r> {
     let mut names = Names::default();
@@ -152,7 +152,7 @@ fn edge_markers(
     scope: Scope<'_>,
     groups: &[Group],
     links: &[Link],
-    edges: Vec<(u32, MarkerFound<'_, '_>)>,
+    edges: Vec<(u32, ParsedMarker<'_, '_>)>,
 ) -> Option<Vec<Edge>> {
     let mut good = Some(Vec::with_capacity(edges.len()));
     for (node, found) in edges {
@@ -224,14 +224,14 @@ fn path(
     let place = draft.to.as_ref().map_or(draft.section.place(), |t| &t.place);
     let name = |node: u32| topology.node_names[node as usize].as_str();
     match tree.to(to) {
-        Found::Route(path) => {
+        RouteSearch::Route(path) => {
             if path.is_empty() && matches!(draft.source, Some(flows::Source::Node(_))) {
                 topology.report.error(place, "the flow ends where it starts", "name another node");
                 return None;
             }
             Some(path)
         }
-        Found::Tie(one, other) => {
+        RouteSearch::Tie(one, other) => {
             let problem = format!(
                 "two routes from {} to {} are equally short: {}; and {}",
                 name(from),
@@ -244,8 +244,8 @@ fn path(
             topology.report.error(place, problem, remedy);
             None
         }
-        Found::Nothing if !topology.is_complete() => None,
-        Found::Nothing => {
+        RouteSearch::Nothing if !topology.is_complete() => None,
+        RouteSearch::Nothing => {
             let near: Vec<&str> = tree.reached().filter(|n| *n != from).take(20).map(name).collect();
             let problem = format!("no links lead from {} to {}", name(from), name(to));
             let remedy = format!("add a link; links from {} lead to: {}", name(from), near.join(", "));
@@ -314,7 +314,7 @@ fn class_of<'q>(
                 let all: Vec<String> =
                     queues.classes().iter().take(20).map(|c| format!("class = \"{}\"", c.name)).collect();
                 let problem = format!("the flows cross {link}, which has classes, but have no class");
-                let place = Place { quoted: false, ..draft.section.place().clone() };
+                let place = Location { quoted: false, ..draft.section.place().clone() };
                 report.error(&place, problem, format!("write {}", all.join(" or ")));
                 return None;
             }

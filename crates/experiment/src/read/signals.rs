@@ -2,14 +2,14 @@
 
 use crate::text::nearest::suggest;
 use crate::text::problem::Wrong;
-use crate::text::{Place, Section};
+use crate::text::{Location, Section};
 use inprofile_core::units::Duration;
 
 use crate::model::{At, Delay, Group, Link, MAX_FLOWS, Signals, Target};
 use crate::read::classes;
 use crate::read::names::Names;
 use crate::read::topology::Topology;
-use crate::routes::{Found, Graph};
+use crate::routes::{Graph, RouteSearch};
 
 /// A connection as read; a field is `None` if it was invalid, which has been reported.
 pub(crate) struct Draft<'d, 'r> {
@@ -184,16 +184,16 @@ impl Ends<'_, '_, '_> {
     }
 
     /// The propagation delay from one target's node to the other's; `None` if there is no one route, which has been reported.
-    fn delay(&self, graph: &Graph, from: Target, to: Target, place: &Place) -> Option<Duration> {
+    fn delay(&self, graph: &Graph, from: Target, to: Target, place: &Location) -> Option<Duration> {
         let (from, to) = (self.node(from), self.node(to));
         let problem = match graph.from(from).to(to) {
-            Found::Route(path) => {
+            RouteSearch::Route(path) => {
                 return Some(
                     path.iter().map(|&w| self.links[w as usize / 2].directions[w as usize % 2].delay).sum(),
                 );
             }
-            Found::Tie(..) => "two routes from sender to receiver are equally short",
-            Found::Nothing => "no links lead from sender to receiver",
+            RouteSearch::Tie(..) => "two routes from sender to receiver are equally short",
+            RouteSearch::Nothing => "no links lead from sender to receiver",
         };
         self.topology.report.error(place, problem, "say how long a signal takes: delay = \"10 ms\"");
         None

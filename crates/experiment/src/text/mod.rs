@@ -27,5 +27,5 @@ mod written;
 
 pub use document::Document;
 pub use problem::{Problem, Severity};
-pub use report::{Place, Report};
+pub use report::{Location, Report};
 pub use section::{Entry, Section};

@@ -58,20 +58,20 @@ impl<M> Mechanism<M> {
 }
 
 /// A mechanism that was read, and the table it was read from.
-pub struct Found<'d, 'r, M: 'static> {
+pub struct ParsedMechanism<'d, 'r, M: 'static> {
     /// The mechanism.
     pub mechanism: Mechanism<M>,
     check: Check,
     section: Section<'d, 'r>,
 }
 
-impl<M> std::fmt::Debug for Found<'_, '_, M> {
+impl<M> std::fmt::Debug for ParsedMechanism<'_, '_, M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.mechanism.fmt(f)
     }
 }
 
-impl<M> Found<'_, '_, M> {
+impl<M> ParsedMechanism<'_, '_, M> {
     /// The warnings of its check, which are not reported here.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ pub fn read<'d, 'r, M>(
     (key, what): (&'static str, &str),
     others: &[&'static str],
     entries: &[registry::Entry<M>],
-) -> Option<Found<'d, 'r, M>> {
+) -> Option<ParsedMechanism<'d, 'r, M>> {
     let first = entries.first().map_or("", |e| e.name);
     let word = section.need(key, &format!("\"{first}\""))?;
     let name = word.text(&format!("\"{first}\""))?;
@@ -142,7 +142,7 @@ pub fn read<'d, 'r, M>(
     let values = mechanism::read(section, known.fields)?;
     reject_tiny_intervals(section, "", &values)?;
     let mechanism = Mechanism { name: known.name, values, fields: known.fields, build: known.build };
-    Some(Found { mechanism, check: known.check, section: section.clone() })
+    Some(ParsedMechanism { mechanism, check: known.check, section: section.clone() })
 }
 
 /// Refuses intervals so short that a run would do nothing but repeat them.

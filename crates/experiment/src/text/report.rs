@@ -11,7 +11,7 @@ const MAX_SHOWN: usize = 100;
 
 /// The place of a value: its key as `--set` names it, and its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// `links.bottleneck.rate`.
     pub path: String,
     /// Where a message points.
@@ -43,24 +43,24 @@ impl<'d> Report<'d> {
     }
 
     /// Something that stops the experiment.
-    pub fn error(&self, place: &Place, problem: impl Into<String>, remedy: impl Into<String>) {
+    pub fn error(&self, place: &Location, problem: impl Into<String>, remedy: impl Into<String>) {
         self.errors.set(self.errors.get() + 1);
         self.push(place, problem.into(), remedy.into(), Severity::Error);
     }
 
     /// Something that stops the experiment, found by a parser that doesn't know its place.
-    pub fn wrong(&self, place: &Place, wrong: Wrong) {
+    pub fn wrong(&self, place: &Location, wrong: Wrong) {
         self.error(place, wrong.problem, wrong.remedy);
     }
 
     /// Something that may not be meant.
-    pub fn warning(&self, place: &Place, problem: impl Into<String>, remedy: impl Into<String>) {
+    pub fn warning(&self, place: &Location, problem: impl Into<String>, remedy: impl Into<String>) {
         self.push(place, problem.into(), remedy.into(), Severity::Warning);
     }
 
     /// A place in words: `line 12`, `base.toml:12`, or the override it came from.
     #[must_use]
-    pub fn whereabouts(&self, place: &Place) -> String {
+    pub fn whereabouts(&self, place: &Location) -> String {
         if self.is_full() {
             return String::new(); // It will not be shown, and finding the line takes time.
         }
@@ -108,7 +108,7 @@ impl<'d> Report<'d> {
         problems
     }
 
-    fn push(&self, place: &Place, problem: String, remedy: String, severity: Severity) {
+    fn push(&self, place: &Location, problem: String, remedy: String, severity: Severity) {
         let mut problems = self.problems.borrow_mut();
         if problems.len() >= MAX_SHOWN {
             self.unshown.set(self.unshown.get() + 1);

@@ -11,14 +11,14 @@ use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 use crate::text::nearest::{nearest, suggest};
 use crate::text::problem::Wrong;
 use crate::text::quantity::{self, Unit};
-use crate::text::report::{Place, Report};
+use crate::text::report::{Location, Report};
 use crate::text::tree::{Item, Node, Origin, Table};
 
 /// A table being read.
 #[derive(Clone, Debug)]
 pub struct Section<'d, 'r> {
     table: &'d Table,
-    place: Place,
+    place: Location,
     report: &'r Report<'d>,
     /// Known keys that an unknown one was probably meant to be. They are not reported as missing too.
     misspelt: RefCell<Vec<String>>,
@@ -28,7 +28,7 @@ pub struct Section<'d, 'r> {
 #[derive(Clone, Debug)]
 pub struct Entry<'d, 'r> {
     node: &'d Node,
-    place: Place,
+    place: Location,
     report: &'r Report<'d>,
 }
 
@@ -36,7 +36,7 @@ impl<'d, 'r> Section<'d, 'r> {
     /// The whole document; keys other than `known` are reported.
     #[must_use]
     pub fn root(report: &'r Report<'d>, known: &[&str]) -> Section<'d, 'r> {
-        let place = Place { path: String::new(), origin: Origin::default(), quoted: false };
+        let place = Location { path: String::new(), origin: Origin::default(), quoted: false };
         let section =
             Section { table: report.document().root(), place, report, misspelt: RefCell::default() };
         section.refuse_unknown(known);
@@ -45,7 +45,7 @@ impl<'d, 'r> Section<'d, 'r> {
 
     /// Its place.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &Location {
         &self.place
     }
 
@@ -59,14 +59,14 @@ impl<'d, 'r> Section<'d, 'r> {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Entry<'d, 'r>> {
         let node = self.table.get(key)?;
-        let place = Place { path: self.path(key), origin: node.origin, quoted: true };
+        let place = Location { path: self.path(key), origin: node.origin, quoted: true };
         Some(Entry { node, place, report: self.report })
     }
 
     /// Every value with its key, in the order of the file: of a table whose keys the user chooses.
     pub fn entries(&self) -> impl Iterator<Item = (&'d str, Entry<'d, 'r>)> {
         let entry = |node: &'d Node, key: &str| {
-            let place = Place { path: self.path(key), origin: node.origin, quoted: true };
+            let place = Location { path: self.path(key), origin: node.origin, quoted: true };
             Entry { node, place, report: self.report }
         };
         let table: &'d Table = self.table;
@@ -91,13 +91,13 @@ impl<'d, 'r> Section<'d, 'r> {
 
     /// The place at which to complain about a key that isn't there.
     #[must_use]
-    pub fn missing(&self, key: &str) -> Place {
-        Place { path: self.path(key), origin: self.place.origin, quoted: false }
+    pub fn missing(&self, key: &str) -> Location {
+        Location { path: self.path(key), origin: self.place.origin, quoted: false }
     }
 
     /// The place of a value by its path within this table (`in.min_th`), or the nearest table to it.
     #[must_use]
-    pub fn locate(&self, path: &str) -> Place {
+    pub fn locate(&self, path: &str) -> Location {
         let mut place = self.missing(path);
         let mut table = self.table;
         for part in path.split('.') {
@@ -105,7 +105,7 @@ impl<'d, 'r> Section<'d, 'r> {
             place.origin = node.origin;
             match &node.item {
                 Item::Table(inner) => table = inner,
-                _ => return Place { quoted: true, ..place },
+                _ => return Location { quoted: true, ..place },
             }
         }
         place
@@ -118,7 +118,7 @@ impl<'d, 'r> Section<'d, 'r> {
                 // A message about an override names the key already.
                 let named = self.report.document().is_override(*origin);
                 let origin = if named { node.origin } else { *origin };
-                let place = Place { path: self.path(&quantity::clip(key)), origin, quoted: false };
+                let place = Location { path: self.path(&quantity::clip(key)), origin, quoted: false };
                 if self.report.is_full() {
                     self.report.error(&place, "unknown key", "");
                     continue;
@@ -137,7 +137,7 @@ impl<'d, 'r> Section<'d, 'r> {
 impl<'d, 'r> Entry<'d, 'r> {
     /// Its place.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &Location {
         &self.place
     }
 
@@ -204,7 +204,7 @@ impl<'d, 'r> Entry<'d, 'r> {
     pub fn open(&self, example: &str) -> Option<Section<'d, 'r>> {
         match &self.node.item {
             Item::Table(table) => {
-                let place = Place { quoted: false, ..self.place.clone() };
+                let place = Location { quoted: false, ..self.place.clone() };
                 Some(Section { table, place, report: self.report, misspelt: RefCell::default() })
             }
             _ => self.expected("a table", example),
@@ -241,7 +241,7 @@ impl<'d, 'r> Entry<'d, 'r> {
     }
 
     fn element(&self, node: &'d Node, path: String) -> Entry<'d, 'r> {
-        let place = Place { path, origin: node.origin, quoted: true };
+        let place = Location { path, origin: node.origin, quoted: true };
         Entry { node, place, report: self.report }
     }
 

@@ -15,7 +15,7 @@ use inprofile_experiment::text::{Problem, Severity};
 use inprofile_router::config::{self, describe};
 use inprofile_router::interchange::{Imported, cisco, export, ovs, tc};
 use inprofile_router::ports::Closing;
-use inprofile_router::{client, closed, load, ports, router, run, watch};
+use inprofile_router::{client, isolation, load, ports, router, run, watch};
 use serde_json::{Value as Json, json};
 
 /// Why it ended, and with which code.
@@ -57,7 +57,9 @@ fn act(command: Command) -> Result<(), Failure> {
         }
         Command::Show { what: Show::Customer { name, json, at } } => customer(&at.socket, &name, json),
         Command::Stop { at } => ask(&at.socket, &json!({ "do": "stop" })).map(drop),
-        Command::Release { interface } => closed::release(&interface).map_err(|e| Failure(1, e.to_string())),
+        Command::Release { interface } => {
+            isolation::release(&interface).map_err(|e| Failure(1, e.to_string()))
+        }
         Command::Import { from: Foreign::Tc, file } => import(&file, tc::import),
         Command::Import { from: Foreign::Cisco, file } => import(&file, cisco::import),
         Command::Import { from: Foreign::Ovs, file } => import(&file, ovs::import),

@@ -3,7 +3,7 @@
 use inprofile_core::params::Context;
 use inprofile_core::registry::{AnyMarker, Registry};
 use inprofile_core::units::{Backlog, Bytes, Rate};
-use inprofile_experiment::text::named::{self, Found, Mechanism};
+use inprofile_experiment::text::named::{self, Mechanism, ParsedMechanism};
 use inprofile_experiment::text::problem::Wrong;
 use inprofile_experiment::text::quantity;
 use inprofile_experiment::text::{Entry, Section};
@@ -163,7 +163,8 @@ pub(super) fn marker(
     place: &Context,
 ) -> Option<Mechanism<AnyMarker>> {
     let section = named::open(entry, "kind", &registry.markers)?;
-    let found: Found<'_, '_, AnyMarker> = named::read(&section, ("kind", "marker"), &[], &registry.markers)?;
+    let found: ParsedMechanism<'_, '_, AnyMarker> =
+        named::read(&section, ("kind", "marker"), &[], &registry.markers)?;
     if !found.fits(place, true) {
         return None;
     }

@@ -28,7 +28,7 @@ struct Curve<'a> {
 }
 
 #[derive(Default)]
-struct Found<'a> {
+struct PolicyMap<'a> {
     curves: Vec<Curve<'a>>,
     weight: Option<u32>,
     limit: Option<u32>,
@@ -46,7 +46,7 @@ struct Found<'a> {
 /// Every word that is not understood, and what is missing.
 pub fn import(text: &str, file: &str) -> Imported {
     let mut c = Complaints::new(file);
-    let mut found = Found::default();
+    let mut found = PolicyMap::default();
     for words in lines(text, '!') {
         line(&words, &mut found, &mut c);
     }
@@ -70,7 +70,7 @@ pub fn import(text: &str, file: &str) -> Imported {
     }
 }
 
-fn line<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) {
+fn line<'a>(words: &[Word<'a>], found: &mut PolicyMap<'a>, c: &mut Complaints<'_>) {
     let texts: Vec<&str> = words.iter().map(|w| w.text).collect();
     match texts.as_slice() {
         ["policy-map", _] | ["exit"] => {}
@@ -135,7 +135,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// `random-detect dscp af11 MIN MAX [DENOMINATOR]`, in packets.
-fn curve<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) {
+fn curve<'a>(words: &[Word<'a>], found: &mut PolicyMap<'a>, c: &mut Complaints<'_>) {
     let [_, _, name, min, max, rest @ ..] = words else {
         let last = words.last().unwrap_or(&words[0]);
         return c.word(last, "the line ends too early", "write random-detect dscp af11 MIN MAX DENOMINATOR");
@@ -165,7 +165,7 @@ fn curve<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) 
     }
 }
 
-fn draft(found: &mut Found<'_>, c: &mut Complaints<'_>) -> Option<Draft> {
+fn draft(found: &mut PolicyMap<'_>, c: &mut Complaints<'_>) -> Option<Draft> {
     // Best first: in an AF class the lowest number (RFC 2597 §6).
     found.curves.sort_by_key(|k| k.dscp);
     if !(2..=3).contains(&found.curves.len()) {

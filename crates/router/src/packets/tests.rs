@@ -249,7 +249,7 @@ fn many_customers_are_shown_in_slices() {
     let mut look = |this: &mut Loop<'_, Replay>| {
         rounds += 1;
         this.look();
-        let seen = this.building.as_ref().map(Building::customers);
+        let seen = this.building.as_ref().map(Builder::customers);
         assert!(seen.is_none_or(|seen| seen <= 128 * rounds), "{seen:?} after {rounds}");
     };
     look(&mut this);

@@ -12,7 +12,7 @@ use crate::config::role::{Role, Unsold};
 use crate::config::{Config, Customer, Direction};
 use crate::policers;
 
-use super::Found;
+use super::FlowEntry;
 use super::fragments::Ports;
 use super::owners::{Owner, Owners};
 use super::senders::Allowed;
@@ -135,7 +135,7 @@ impl Rules {
     }
 
     /// The treatment of a packet for which somebody may have a contract.
-    pub(super) fn treatment(&self, headers: &Headers, found: &Found) -> Treatment {
+    pub(super) fn treatment(&self, headers: &Headers, found: &FlowEntry) -> Treatment {
         let unsold = self.unsold_treatment(found, Some(headers));
         let (dscp, points) = (headers.dscp, self.points);
         let (colour, customer) = (points.colour(dscp), found.entitled());
@@ -166,7 +166,7 @@ impl Rules {
     }
 
     /// The treatment of traffic that nobody has bought: best effort, charged to its owner.
-    pub(super) fn unsold_treatment(&self, found: &Found, headers: Option<&Headers>) -> Treatment {
+    pub(super) fn unsold_treatment(&self, found: &FlowEntry, headers: Option<&Headers>) -> Treatment {
         let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
         let his = found.owner.customer.map(|c| (c, self.terms[usize::from(c)]));
         Treatment {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
-use inprofile_router::closed::Closed;
+use inprofile_router::isolation::Isolation;
 use inprofile_router::offload;
 
 use crate::bench::{Bench, PROGRAM, plain};
@@ -202,13 +202,13 @@ fn only_an_orderly_end_opens_the_ports() {
         let indices = PORTS.map(|port| interface_index(port).ok());
         let closed = || PORTS.map(|port| Netlink::open()?.is_closed(interface_index(port)?));
         let are = |state: bool| closed().into_iter().all(|found| found.unwrap() == state);
-        drop(Closed::start(&names, indices)?);
+        drop(Isolation::start(&names, indices)?);
         assert!(are(false), "a start that fails");
-        Closed::start(&names, indices)?.leave_closed();
+        Isolation::start(&names, indices)?.leave_closed();
         assert!(are(true), "a fault");
-        drop(Closed::start(&names, indices)?);
+        drop(Isolation::start(&names, indices)?);
         assert!(are(true), "a start that fails after it");
-        Closed::start(&names, indices)?.end()?;
+        Isolation::start(&names, indices)?.end()?;
         assert!(are(false), "an orderly end");
         Ok(())
     });

@@ -127,7 +127,7 @@ impl Street {
     pub fn plug(&self, side: usize) {
         use std::os::fd::AsRawFd;
         let there = &self.neighbours[side];
-        // Asked, it says that it is a router (RFC 4861 §4.4).
+        // Request, it says that it is a router (RFC 4861 §4.4).
         let router = || std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
         there.within(|| addresses_at_once().and_then(|()| router())).expect("namespaces work");
         let fd = there.descriptor().as_raw_fd();

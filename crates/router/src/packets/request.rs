@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The packet thread's end of a request.
 #[derive(Debug)]
-pub struct Asked<T> {
+pub struct Request<T> {
     answer: Sender<T>,
     decided: Arc<AtomicBool>,
 }
@@ -21,13 +21,13 @@ pub struct Waiting<T> {
 
 /// Both ends.
 #[must_use]
-pub fn ask<T>() -> (Asked<T>, Waiting<T>) {
+pub fn ask<T>() -> (Request<T>, Waiting<T>) {
     let (sender, receiver) = channel();
     let decided = Arc::new(AtomicBool::new(false));
-    (Asked { answer: sender, decided: Arc::clone(&decided) }, Waiting { answer: receiver, decided })
+    (Request { answer: sender, decided: Arc::clone(&decided) }, Waiting { answer: receiver, decided })
 }
 
-impl<T> Asked<T> {
+impl<T> Request<T> {
     /// Accepts it; `false` if it was withdrawn.
     #[must_use]
     pub fn take(&self) -> bool {

@@ -34,7 +34,7 @@ impl Key {
 
 /// The look-up of a frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct Lookup {
     /// For all frames with this key.
     pub key: Key,
     /// The hash of its flow.
@@ -45,12 +45,12 @@ pub struct Found {
 
 /// Of the frames that wait, in the order in which they will be decided on.
 #[derive(Debug, Default)]
-pub struct Ahead {
-    frames: Vec<Option<Found>>,
+pub struct Lookups {
+    frames: Vec<Option<Lookup>>,
     next: usize,
 }
 
-impl Ahead {
+impl Lookups {
     /// Nothing is known of any frame.
     pub fn clear(&mut self) {
         self.frames.clear();
@@ -58,17 +58,17 @@ impl Ahead {
     }
 
     /// Of one frame more; `None`: nothing.
-    pub fn push(&mut self, found: Option<Found>) {
+    pub fn push(&mut self, found: Option<Lookup>) {
         self.frames.push(found);
     }
 
     /// Probably of the frame that is decided on after the next one.
-    pub fn soon(&self) -> Option<Found> {
+    pub fn soon(&self) -> Option<Lookup> {
         self.frames.get(self.next + 2).copied()?
     }
 
     /// Probably of the frame that is decided on now.
-    pub fn next(&mut self) -> Option<Found> {
+    pub fn next(&mut self) -> Option<Lookup> {
         let next = self.frames.get(self.next).copied()?;
         self.next += 1;
         next

@@ -15,7 +15,7 @@ use crate::log::Log;
 
 /// Ports that we have closed.
 #[derive(Debug)]
-pub struct Closed {
+pub struct Isolation {
     names: [String; 2],
     /// Their interfaces, by number.
     closed: [Option<u32>; 2],
@@ -25,14 +25,14 @@ pub struct Closed {
     trouble: [Option<String>; 2],
 }
 
-impl Closed {
+impl Isolation {
     /// Closes these interfaces.
     ///
     /// # Errors
     /// The system's error, with the interface; ports closed by then are opened again.
-    pub fn start(names: &[String; 2], indices: [Option<u32>; 2]) -> io::Result<Closed> {
+    pub fn start(names: &[String; 2], indices: [Option<u32>; 2]) -> io::Result<Isolation> {
         let mut this =
-            Closed { names: names.clone(), closed: [None; 2], found: [false; 2], trouble: [None, None] };
+            Isolation { names: names.clone(), closed: [None; 2], found: [false; 2], trouble: [None, None] };
         for (port, index) in indices.into_iter().enumerate() {
             let index = index.ok_or_else(|| this.named(port, &io::Error::from_raw_os_error(libc::ENODEV)))?;
             let found = Netlink::open().and_then(|n| n.is_closed(index)).map_err(|e| this.named(port, &e))?;
@@ -133,7 +133,7 @@ pub fn release(interface: &str) -> io::Result<()> {
     open().map_err(|e| io::Error::new(e.kind(), format!("interface `{interface}`: {e}")))
 }
 
-impl Drop for Closed {
+impl Drop for Isolation {
     fn drop(&mut self) {
         for (closed, found) in self.closed.iter_mut().zip(self.found) {
             *closed = closed.filter(|_| !found);

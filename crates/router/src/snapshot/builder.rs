@@ -19,17 +19,17 @@ const SLICE: usize = 128;
 
 /// A snapshot that is being built.
 #[derive(Debug)]
-pub struct Building {
+pub struct Builder {
     snapshot: Box<Snapshot>,
     direction: usize,
     /// The place, and the number of the marker, that comes next.
     next: usize,
 }
 
-impl Building {
+impl Builder {
     /// All but customers, their queues and markers.
     #[must_use]
-    pub fn begin(router: &Router, now: Time, bypass: bool, ports: [PortState; 2]) -> Building {
+    pub fn begin(router: &Router, now: Time, bypass: bool, ports: [PortState; 2]) -> Builder {
         let directions = router.lanes.iter().zip(DIRECTIONS).map(|(lane, name)| shared(lane, name, now));
         let snapshot = Snapshot {
             uptime: now.secs(),
@@ -40,14 +40,14 @@ impl Building {
             directions: directions.collect(),
             config: Arc::clone(&router.config),
         };
-        Building { snapshot: Box::new(snapshot), direction: 0, next: 0 }
+        Builder { snapshot: Box::new(snapshot), direction: 0, next: 0 }
     }
 
     /// A slice more; whether that was the last. If the router was reconfigured meanwhile it starts over.
     pub fn go_on(&mut self, router: &Router, now: Time) -> bool {
         if !Arc::ptr_eq(&self.snapshot.config, &router.config) {
             let Snapshot { bypass, ports, .. } = &*self.snapshot;
-            *self = Building::begin(router, now, *bypass, ports.clone());
+            *self = Builder::begin(router, now, *bypass, ports.clone());
         }
         let Some(lane) = router.lanes.get(self.direction) else { return true };
         let (path, state) = (&lane.path, &mut self.snapshot.directions[self.direction]);
@@ -92,7 +92,7 @@ impl Snapshot {
     /// Taken at once, with names: where no packets wait for it.
     #[must_use]
     pub fn of(router: &Router, now: Time, bypass: bool, ports: [PortState; 2]) -> Snapshot {
-        let mut building = Building::begin(router, now, bypass, ports);
+        let mut building = Builder::begin(router, now, bypass, ports);
         while !building.go_on(router, now) {}
         let mut snapshot = *building.finish();
         snapshot.name_all();
