@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use inprofile_config::{Problem, extends};
 use inprofile_core::registry::Registry;
 use inprofile_core::verdict::Cause;
 use inprofile_experiment::Scenario;
+use inprofile_experiment::text::{Problem, extends};
 use inprofile_sim::engine;
 use inprofile_sim::outcome::{LinkOutcome, Outcome};
 
@@ -292,7 +292,7 @@ impl Sum {
 fn checksums(text: &str, file: &str, set: &[(&str, &str)], seed: u64) -> [u64; 2] {
     let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let refused = |problems: Vec<Problem>| -> Scenario { panic!("{file}: {problems:#?}") };
-    let scenario = extends::bases(text, file, &inprofile_config::file::read)
+    let scenario = extends::bases(text, file, &inprofile_experiment::text::file::read)
         .and_then(|bases| Scenario::parse_extended(text, file, &bases, &set, &Registry::default()))
         .unwrap_or_else(refused);
     [false, true].map(|traced| {
