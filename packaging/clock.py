@@ -158,7 +158,7 @@ class Look:
 
     @staticmethod
     def now(program: str) -> "Look":
-        """What the router says at this moment."""
+        """The router's present answer."""
         at = time.monotonic()
         return Look(at, json.loads(wire.run(f"{program} stats --json --socket {CONTROL}")), scrape())
 
@@ -168,7 +168,7 @@ class Look:
         return int(self.stats["directions"][0]["markers"][0]["left_bytes"]["in"])
 
     def faults(self) -> list[str]:
-        """What is wrong at this moment, in words."""
+        """The present faults, in words."""
         found = []
         for d in self.stats["directions"]:
             causes = ("dropped", "refused", "marker_dropped", "policed", "no_buffer", "too_late")
@@ -183,7 +183,7 @@ class Look:
         return found
 
     def faults_since(self, before: "Look") -> list[str]:
-        """What went wrong since another look."""
+        """The faults since an earlier sample."""
         passed = self.stats["uptime"] - before.stats["uptime"]
         counters = {name: n for name, n in before.metrics.items() if COUNTER.match(name)}
         found = [f"{name} fell" for name, n in counters.items() if self.metrics[name] < n]
@@ -236,7 +236,7 @@ def await_line(text: str) -> None:
 
 
 def log_faults(event: str) -> list[str]:
-    """What is wrong with the log's last line about this, which should be of now."""
+    """The fault of the log's last line about this, which should be recent."""
     lines = [json.loads(line) for line in LOG.read_text().splitlines()]
     times = [line["time"] for line in lines if line["event"] == event]
     if not times:

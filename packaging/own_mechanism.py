@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
-    """What the command writes to standard output; it has to succeed."""
+    """The command's standard output; it has to succeed."""
     print("+", *command, flush=True)
     return subprocess.run(command, cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -66,7 +66,7 @@ def uninstall(python: Path, folder: Path, name: str) -> None:
 
 
 def figures(python: Path, folder: Path, file: str, *options: str) -> dict[str, Any]:
-    """What `inprofile run` measures."""
+    """The figures of `inprofile run`."""
     text = run(python, "-m", "inprofile", "run", file, "--seeds", "2", "--json", *options, cwd=folder)
     found: dict[str, Any] = json.loads(text)
     return found

@@ -92,7 +92,7 @@ GREETING = 60
 
 @dataclass(frozen=True)
 class Flow:
-    """What host A sends, and what is to be seen of it at host B."""
+    """The frames that host A sends, and those expected at host B."""
 
     name: str
     iperf3: str
@@ -131,7 +131,7 @@ class Seen:
 
 
 class Broken(Exception):
-    """What can't be done here, and why."""
+    """The cases that cannot be tried here, and why."""
 
 
 def run(line: str, namespace: str | None = None) -> str:
@@ -268,7 +268,7 @@ def seen(line: str) -> Seen:
 
 
 def faults(flow: Flow, packets: list[Seen], stats: dict[str, Any]) -> list[str]:
-    """What is wrong with it, in words."""
+    """Its fault, in words."""
     found = []
     data = flow.data(packets)
     points, marks = Counter(p.dscp for p in data), Counter(p.ecn for p in packets)

@@ -37,7 +37,7 @@ may have so small a p among the others either."""
 
 @dataclass(frozen=True)
 class Figures:
-    """What is compared of a run."""
+    """The figures of a run that are compared."""
 
     drops: int
     """Marks included."""
@@ -285,7 +285,7 @@ def certain(seen: Seen, came: Arrivals, red: Efficient) -> Certain:
     count: int | None = -1
     """Since the last drop; None where it isn't known."""
     passed_at = 0.0
-    """What the random number is known to be above."""
+    """The lower bound known of the random number."""
     counts: Counter[str] = Counter()
     expected = 0.0
     given: list[tuple[float, bool]] = []

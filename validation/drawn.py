@@ -52,7 +52,7 @@ class Drawn:
     queue: str
     """Of [`QUEUES`], by its key."""
     traits: list[str] = field(default_factory=list)
-    """What else counts: TCP, traffic, hops."""
+    """The other dimensions: TCP, traffic, hops."""
 
 
 class Pen:

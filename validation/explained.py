@@ -1,4 +1,4 @@
-"""What is known not to be alike, and the runs that show why: every figure that the page quotes of it."""
+"""The known differences, and the runs that show their cause: every figure that the page quotes of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What may be statistically distinguishable, and no more than that."""
+    """The differences that may be statistically distinguishable, and no more than that."""
 
     distinguishable: frozenset[str]
     """Figures whose means are equivalent and whose distributions are distinguishable."""

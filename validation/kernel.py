@@ -45,7 +45,7 @@ MODERN = {
     "tcp.min_rto": "200 ms",
     "tcp.initial_window": "2 packets",
 }
-"""What a paper's file says of ns-2's TCP, said of the kernel's."""
+"""The settings of ns-2's TCP in a paper's file, as the kernel's."""
 
 CONGESTION = {
     "linux": {"reno": "sack", "cubic": "cubic", "bbr": "bbr"},
@@ -57,7 +57,7 @@ PRIORITY = 20
 """Of real-time scheduling, of 1 to 99: below what the machine itself may have at 50 and more."""
 
 COLUMNS = ("goodput", "retransmissions", "dropped", "timeouts")
-"""What is kept of each flow."""
+"""The figures kept of each flow."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class Row:
 
     @property
     def verdicts(self) -> dict[str, bool]:
-        """What lies within its bound; empty where nothing is judged."""
+        """The rows within their bounds; empty where nothing is judged."""
         if not self.judged:
             return {}
         s, v = self.simulated, self.live

@@ -203,7 +203,7 @@ def page(found: dict[str, Any]) -> str:
 
 
 def between(sure: list[Certain]) -> str:
-    """What RED's drops add up to, and by how much Linux's are off."""
+    """The sum of RED's drops, and the deviation of Linux's."""
     expected, early = sum(c.expected for c in sure), sum(c.early for c in sure)
     apart = ", ".join(f"{c.z:+.1f}" for c in sure)
     least = min((c.bins_p for c in sure), default=1.0)

@@ -1,4 +1,4 @@
-"""What is put to Linux and to ours: arrivals that are drawn, and what they meet with."""
+"""The cases put to Linux and to ours: drawn arrivals, and their queues."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def cobalt(name: str, title: str, plan: Plan, interval: int = 100, *, ecn: bool 
 
 @dataclass(frozen=True)
 class Slots:
-    """What SFQ is set to."""
+    """The settings of SFQ."""
 
     limit: int
     """In packets, of all queues."""

@@ -30,7 +30,7 @@ PERIODS = (100, 125, 200, 250, 400, 500, 1_000, 2_000, 4_000, 5_000, 10_000)
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one meter in one mode."""
+    """The outcome of one meter in one mode."""
 
     meter: str
     mode: str

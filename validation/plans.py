@@ -53,19 +53,19 @@ CASES = (
 
 
 WARNED = re.compile(r"GRED: WARNING\. Burst \d+ seems to be too large\.\n?")
-"""What `tc` says of any w_q of 2^-10 or less, and takes the line; `tc.sh` has a note of it."""
+"""The warning of `tc` about any w_q of 2^-10 or less, which it accepts; `tc.sh` notes it."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What the guest made of a plan's lines."""
+    """The guest's answer to a plan's lines."""
 
     filters: int
     """That it has after `tc -batch police.tc`."""
     buckets: Counter[tuple[int, int]]
     """Its policers, by rate in bit/s and burst in bytes."""
     complaints: str
-    """What `tc` said to either file but for WARNED; nothing where it took every line."""
+    """The messages of `tc` about either file but for WARNED; none where it took every line."""
     exponents: set[int]
     """Of its gred queues: n of w_q = 2^-n."""
 
@@ -139,7 +139,7 @@ def loaded(filters: str, complaints: str, qdiscs: str) -> Loaded:
 
 
 def differences(batch: str, queues: str, there: Loaded) -> list[str]:
-    """What the kernel has otherwise than the lines say."""
+    """The settings that the kernel has otherwise than the lines."""
     wrong = [there.complaints] if there.complaints else []
     lines = batch.count("filter add")
     if there.filters != lines:

@@ -100,7 +100,7 @@ def by_moment(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def cause_of(ours: str, theirs: str) -> str:
-    """What kind of difference two lines are.
+    """The kind of difference between two lines.
 
     >>> cause_of("r 1.000002 0 1 tcp", "r 1.000001 0 1 tcp")
     'a microsecond rounds otherwise'

@@ -55,12 +55,12 @@ OUTCOMES = {
     LATE: f"ns-2 had not come to its end in {TIMEOUT:g} s",
     OPEN: "the events differ, or ns-2 failed otherwise",
 }
-"""What can come of a run; anything but the last is accounted for."""
+"""The possible outcomes of a run; all but the last are accounted for."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a seed."""
+    """The outcome of a seed."""
 
     seed: int
     queue: str
@@ -114,7 +114,7 @@ def divisions(scenario: Scenario) -> int:
 
 
 def up_to_its_end(scenario: Scenario, folder: Path) -> tuple[int, str]:
-    """What of an ns-2 that failed is in its trace: events that are the same, and where the rest differs."""
+    """The comparable part of a failed ns-2's trace: events that are the same, and where the rest differs."""
     from inprofile import _internal
 
     theirs = (folder / THEIRS).read_bytes() if (folder / THEIRS).exists() else b""
@@ -133,7 +133,7 @@ def diverged(drawn: Drawn, outcome: Outcome) -> Outcome:
 
 
 def told(outcome: Outcome) -> str:
-    """What to look at, and how to see it again."""
+    """The cases to look at, and how to see them again."""
     file = (DIVERGED / f"drawn-{outcome.seed}.toml").relative_to(ROOT)
     what = f"seed {outcome.seed} ({QUEUES[outcome.queue]}): {outcome.why}"
     return f"{what}\nagain: inprofile validate {file} --seed 1"
@@ -141,7 +141,7 @@ def told(outcome: Outcome) -> str:
 
 @dataclass(frozen=True)
 class Tally:
-    """What came of all of them."""
+    """The outcome of all of them."""
 
     first: int
     outcomes: tuple[Outcome, ...]
@@ -172,7 +172,7 @@ class Tally:
         return found
 
     def refusals(self) -> dict[str, int]:
-        """What was refused, how often: the text after the place."""
+        """The refusals and their numbers: the text after the place."""
         said = Counter[str]()
         for outcome in self.outcomes:
             if outcome.word == REFUSED:

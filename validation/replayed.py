@@ -1,4 +1,4 @@
-"""What the guest saw, as events for `linux-replay`, and what that says of them."""
+"""The guest's events for `linux-replay`, and its verdict on them."""
 
 from __future__ import annotations
 

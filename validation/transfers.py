@@ -25,7 +25,7 @@ PAGE = ROOT / "validation" / "linux" / "transfers.md"
 """The page, with room for the figures."""
 
 FIGURES = ROOT / "docs" / "transfers.json"
-"""What the page is made of."""
+"""The data of the page."""
 
 GOODPUT, QUEUE, SHARE, AGAIN, TIMEOUTS = 0.05, 0.25, 0.15, 0.5, 4
 """How far Linux may be from ours: of goodput and of mean queueing delay, relative; of the first sender's
@@ -33,7 +33,7 @@ share; of the share of segments sent again, relative, or 0.2 points; of timeouts
 
 
 BY_TICKS = ("queue", "timeouts")
-"""What the guest's ticks may explain."""
+"""The difference that the guest's ticks may explain."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class Row:
 
     @property
     def explained(self) -> set[str]:
-        """What lies within its bound only beside a link that serves at the guest's ticks."""
+        """The rows within their bound only beside a link that serves at the guest's ticks."""
         ideal = within(self.linux, self.ours, self.spread)
         ticks = within(self.linux, self.ticks, self.ticks_spread)
         return {name for name in BY_TICKS if ticks[name] and not ideal[name]}
 
     @property
     def verdicts(self) -> dict[str, bool]:
-        """What lies within its bounds, or is explained."""
+        """The rows within their bounds, or explained."""
         return within(self.linux, self.ours, self.spread) | dict.fromkeys(self.explained, True)
 
 
@@ -140,7 +140,7 @@ def page(rows: Sequence[Row], kernel: str) -> str:
 
 
 def kept() -> tuple[dict[str, tuple[Measured, float | None, float]], dict[str, int], str]:
-    """What `record` gave for the committed page."""
+    """The output of `record` for the committed page."""
     found = json.loads(FIGURES.read_text(encoding="utf-8"))
     rows = read(found)
     recorded = {row.case: (row.linux, row.alpha, row.stall) for row in rows}

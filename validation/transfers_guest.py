@@ -78,11 +78,11 @@ def counter(netstat: str, name: str) -> int:
 
 
 Theirs = tuple[Measured, float | None, float]
-"""What Linux did: figures, DCTCP's alpha, the longest stall in ms."""
+"""Linux's outcome: figures, DCTCP's alpha, the longest stall in ms."""
 
 
 def record(cases: Sequence[Case], tell: Callable[[str], None]) -> tuple[dict[str, Theirs], Counter[str], str]:
-    """What Linux did in each case, how often it was run, and the kernel's version.
+    """Linux's outcome in each case, the number of runs, and the kernel's version.
 
     Raises:
         LinuxMissing: something is not installed.
@@ -113,7 +113,7 @@ def record(cases: Sequence[Case], tell: Callable[[str], None]) -> tuple[dict[str
 
 
 def theirs(folder: Path, case: Case, said: str) -> Theirs:
-    """What Linux did."""
+    """Linux's outcome."""
     file = folder / f"{case.name}.seen"
     seen = np.fromfile(file, dtype=SEEN) if file.exists() else np.zeros(0, SEEN)
     if not len(seen):

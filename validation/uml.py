@@ -39,7 +39,7 @@ NEEDED = {"linux.uml": "user-mode-linux", "modprobe": "kmod", "tc": "iproute2", 
 
 
 class LinuxMissing(Exception):
-    """What has to be installed."""
+    """The packages to install."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ Plan = Callable[[random.Random], list[Planned]]
 
 @dataclass(frozen=True)
 class Job:
-    """What the guest is to do once."""
+    """A task of the guest, done once."""
 
     name: str
     modules: tuple[str, ...]
@@ -76,7 +76,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Seen:
-    """What became of a job's packets."""
+    """The fate of a job's packets."""
 
     planned: Sequence[Planned]
     seen: npt.NDArray[np.void]

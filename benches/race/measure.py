@@ -233,7 +233,7 @@ def scale(bins: Path, plan: Plan) -> list[Row]:
 
 
 def customers(bins: Path, plan: Plan) -> Row:
-    """What 10,000 customers cost the router: new flows against one customer, a reload, a look, shares."""
+    """The router with 10,000 customers: new flows against one customer, a reload, a look, shares."""
     say("customers: 10,000 of the router's")
     command = [str(bins / "bench-customers"), str(3 if plan.quick else 7)]
     process = start(command + (["flows"] if plan.quick else []), cores()[-1])

@@ -30,7 +30,7 @@ NS3_MODULES = [
 
 @dataclass
 class Missing:
-    """What could not be had, and why."""
+    """The peers that could not be had, and why."""
 
     why: str
 
@@ -52,7 +52,7 @@ def say(text: str) -> None:
 
 
 def output(*command: str | Path) -> str:
-    """What a command prints; its errors are passed on."""
+    """The output of a command; its errors are passed on."""
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()

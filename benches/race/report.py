@@ -16,7 +16,7 @@ Result = dict[str, Any]
 
 
 def machine() -> Result:
-    """What it ran on."""
+    """The machine it ran on."""
     model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
     return {
         "cpu": model[1] if model else platform.machine(),

@@ -138,7 +138,7 @@ class Box:
         self.wire, self.addresses, self.router, self.ask = wire, addresses, router, ask
 
     def stats(self) -> Row:
-        """What the router has counted."""
+        """The router's counters."""
         found: Row = json.loads(veth.run(*self.ask, "--json"))
         return found
 

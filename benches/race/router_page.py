@@ -57,7 +57,7 @@ def results(router: Result) -> list[tuple[str, str, list[float | int], bool]]:
 
 
 def customers(found: Result) -> list[tuple[str, str, list[float | None], list[bool]]]:
-    """What 10,000 customers cost, as targets."""
+    """The cost of 10,000 customers, as targets."""
     ratio = found["ratio"]
     text = "CPU time of a new flow's packet with 10,000 customers / with one"
     told: list[tuple[str, str, list[float | None], list[bool]]] = [(text, "≤ 1.3", [ratio], [ratio <= 1.3])]
@@ -133,7 +133,7 @@ in 20 hours; the other one is real packets, unshaped.
 
 
 def text(router: Result) -> str:
-    """What was done, and what it means."""
+    """The method, and the meaning of the figures."""
     if "not_run" in router:
         return TEXT
     added = {r["name"]: r["ours"] - r["kernel"] for r in router["rows"] if r["unit"] == "µs"}

@@ -23,7 +23,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def rights() -> list[str]:
-    """What to put before a command so that it has a network and a view of the devices of its own."""
+    """The prefix of a command that gives it a network and a view of the devices of its own."""
     for tool in ("ip", "ethtool", "tc", "unshare", "taskset"):
         if not shutil.which(tool):
             raise RuntimeError(f"{tool} is not installed")
@@ -52,7 +52,7 @@ def ip(line: str) -> None:
 
 
 def ticks(core: int) -> list[int]:
-    """What a core did since the start: user, nice, system, idle, iowait, irq, softirq, steal."""
+    """A core's times since the start: user, nice, system, idle, iowait, irq, softirq, steal."""
     found = next(x for x in Path("/proc/stat").read_text().splitlines() if x.startswith(f"cpu{core} "))
     return [int(word) for word in found.split()[1:9]]
 

@@ -1,4 +1,4 @@
-"""What the site's pages ask of the program: pictures, settings, commands.
+"""The parts of the site's pages that come from the program: pictures, settings, commands.
 
 Directives: `curve NAME` draws a mechanism, `settings NAME` lists what can be set of it, `others KIND` shows
 those that the page does not name; `commands` is the command line.
@@ -144,7 +144,7 @@ def _until(end: float | None) -> dict[str, Any]:
 
 
 class Settings(Directive):
-    """What can be set of a mechanism, folded up."""
+    """The parameters of a mechanism, folded up."""
 
     required_arguments = 1
 
@@ -170,7 +170,7 @@ class Written(Directive):
     """Markdown that is made, and read as if it stood in the page."""
 
     def lines(self) -> list[str]:
-        """What is to be read."""
+        """The text of the page."""
         raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:

@@ -1,4 +1,4 @@
-"""What the site's pages tell of a paper: its reference, its claims, their verdicts, and where each holds.
+"""A paper on the site's pages: its reference, its claims, their verdicts, and where each holds.
 
 Directives: `paper NAME` and `claims NAME`, from the paper's folder.
 """

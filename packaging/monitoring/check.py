@@ -91,7 +91,7 @@ def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def expressions(dashboard: dict[str, Any]) -> list[str]:
-    """What its panels ask for, with Grafana's variables filled in."""
+    """The queries of its panels, with Grafana's variables filled in."""
     found = []
     for panel in panels(dashboard):
         for target in panel["targets"]:
@@ -103,7 +103,7 @@ def expressions(dashboard: dict[str, Any]) -> list[str]:
 
 
 def dashboard_faults(dashboard: dict[str, Any]) -> list[str]:
-    """What Grafana would not take, or show wrongly, by its dashboard JSON model (schemaVersion 39)."""
+    """Panels that Grafana would refuse or show wrongly, by its dashboard JSON model (schemaVersion 39)."""
     faults = []
     wanted = {
         "title": str,
@@ -190,7 +190,7 @@ def inside(program: str) -> int:
 
 
 def checks(page: str) -> list[str]:
-    """What is wrong."""
+    """The faults."""
     faults = []
 
     def passes(what: str, words: list[str], text: str | None = None) -> None:
@@ -234,7 +234,7 @@ def checks(page: str) -> list[str]:
 
 
 def answer(query: str) -> list[Any]:
-    """What Prometheus answers; what is no query is an error."""
+    """Prometheus's answer; an invalid query is an error."""
     words = urllib.parse.urlencode({"query": query})
     result: list[Any] = json.loads(fetch(f"http://{PROMETHEUS}/api/v1/query?{words}"))["data"]["result"]
     return result

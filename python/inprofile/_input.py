@@ -1,4 +1,4 @@
-"""What comes from outside, taken with care: files that may be anything, and numbers that may be any."""
+"""Untrusted input, read with care: files that may be anything, and numbers that may be any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each mechanism does, drawn from what its code did: the pictures of the pages on concepts.
+"""The behaviour of each mechanism, drawn from its code: the pictures of the pages on concepts.
 
 Every point of a drop curve is a decision of a run, with the average and the probability that the mechanism
 itself gave as its reason (`trace`); every share of colours was counted. Nothing comes from a formula here.

@@ -27,7 +27,7 @@ class Curve:
     x: str
     y: str
     says: str
-    """What is to be seen, for those who do not see it."""
+    """The alternative text of the picture."""
     rows: Rows = field(repr=False)
     """`line`, `x` and `y`."""
     most: tuple[float, float] | None = None

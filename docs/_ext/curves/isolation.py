@@ -21,7 +21,7 @@ def delays(queues: dict[str, Table]) -> Curve:
 
 
 def _isolation(queues: dict[str, Table]) -> Curve:
-    """What a flow gets that sends whatever happens, beside four TCP flows, over what it sends."""
+    """The throughput of an unresponsive flow beside four TCP flows, over its sending rate."""
     rows: Rows = []
     for line, queue in {"drop_tail": {"aqm": "drop_tail"}, **queues}.items():
         for sent in [0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12]:

@@ -1,4 +1,4 @@
-"""What the coupled disciplines do to ECT(1) and to Not-ECT packets."""
+"""The treatment of ECT(1) and Not-ECT packets by the coupled disciplines."""
 
 from __future__ import annotations
 

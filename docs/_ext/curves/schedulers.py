@@ -1,4 +1,4 @@
-"""What two classes get of a link."""
+"""The shares of two classes of a link."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .drawn import Curve, Rows, Table, cbr, curve, experiment
 
 
 def _classes(scheduler: str, first: Table, second: Table) -> Curve:
-    """What two classes get of 10 Mbit/s: one sends more and more, the other always 10 Mbit/s."""
+    """The shares of two classes of 10 Mbit/s: one sends more and more, the other always 10 Mbit/s."""
     classes = [
         {"name": name, "aqm": "drop_tail", "limit": "100 packets", **more}
         for name, more in (("first", first), ("second", second))

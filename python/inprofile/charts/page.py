@@ -41,7 +41,7 @@ def environment(*folders: Path, charts: Charts | None = None) -> jinja2.Environm
 
 
 def page_parts(charts: Charts) -> dict[str, Markup]:
-    """What every page with charts has inside: `base.html.j2` asks for it."""
+    """The parts common to every page with charts: `base.html.j2` asks for it."""
     return {
         "css": Markup(asset("page.css")),  # noqa: S704 (our own file)
         "script": Markup(asset("page.js")),  # noqa: S704 (our own file)

@@ -38,7 +38,7 @@ OUT = "#d1752a"
 """The colour of what is out of profile."""
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
-"""What the figures are: each can be shown, changed, put together with others and saved."""
+"""The figures: each can be shown, changed, put together with others and saved."""
 
 _ROOM = 4_800
 

@@ -1,4 +1,4 @@
-"""What charts are made of: shapes shared by all charts of a kind, colours, dashes and marks by scheme."""
+"""The elements of charts: shapes shared by all charts of a kind, colours, dashes and marks by scheme."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _class(of: Any) -> Any:
 
 
 class _Themed:
-    """What a kind of chart gets in front of it."""
+    """The preamble of a kind of chart."""
 
     def to_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         with alt.theme.enable(_NAME):

@@ -1,4 +1,4 @@
-"""What the commands share: options, how input is refused, how progress is shown."""
+"""Shared by the commands: options, how input is refused, how progress is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shell completes after `--set` and `--axis`: keys of the experiment, and of a key its words."""
+"""The shell's completions after `--set` and `--axis`: keys of the experiment, and of a key its words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command is going to take: shown with `--plan`, and asked about where it is much."""
+"""The expected cost of a command: shown with `--plan`, and asked about where it is much."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _layout(chosen: list[Mechanism], of_tcp: list[Law]) -> Group:
 
 
 def _parameter(p: Parameter) -> Iterator[RenderableType]:
-    """What is written, what may be written, and below it what that means."""
+    """The value as written, the values allowed, and below them their meaning."""
     from rich.padding import Padding
     from rich.text import Text
 

@@ -31,7 +31,7 @@ def gigabytes(bytes_: float) -> str:
 
 
 def _less(scenario: Scenario, seeds: Sequence[int], there: float, at_once: int) -> str:
-    """What to write so that it fits: fewer at a time, else fewer seeds, else fewer flows."""
+    """The remedy that makes it fit: fewer at a time, else fewer seeds, else fewer flows."""
     for jobs in range(at_once - 1, 0, -1):
         if scenario.expected_memory(seeds, jobs) <= there:
             return f"--jobs {jobs}"

@@ -12,7 +12,7 @@ from .common import Json, Refused, emit, guarded, say
 
 
 class Kind(StrEnum):
-    """What is written."""
+    """The files written."""
 
     MARKER = "marker"
     AQM = "aqm"

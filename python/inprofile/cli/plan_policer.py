@@ -136,12 +136,12 @@ def as_text(found: Answer, out: Path | None = None) -> str:
 
 
 def _times(question: PolicerQuestion) -> str:
-    """What runs are given."""
+    """The columns of the runs' table."""
     return ", ".join(map(str, question.round_trips))
 
 
 def _other_times(found: Answer) -> str:
-    """What the same burst gives where packets take half or twice the time, and what follows."""
+    """The outcome of the same burst at half and at twice the round-trip time, and the conclusion."""
     question = found.question
     heading = ["this burst at an RTT of", "", "TCP's share of the rate", "least of a run", "goal"]
     names = {0.5: "half", 1.0: "as asked", 2.0: "twice"}

@@ -31,7 +31,7 @@ class Show(Protocol):
 
 
 class Told:
-    """What commands tell: `finished, runs, what` as runs finish, and meanwhile how much is under way."""
+    """A command's progress: `finished, runs, what` as runs finish, and meanwhile how much is under way."""
 
     def __init__(self, what: str, runs: int, show: Show) -> None:
         self.finished, self.runs = 0, runs
@@ -44,7 +44,7 @@ class Told:
         self._tell()
 
     def under_way(self, share: float) -> None:
-        """What runs that have not finished are worth, by the share of their time that is simulated."""
+        """The share of unfinished runs that is done, by the share of their time that is simulated."""
         self._under_way = share
         self._tell()
 

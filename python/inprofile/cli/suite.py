@@ -161,7 +161,7 @@ def suite(
 
 
 def _otherwise(made: SuitePlan, out: Path) -> str:
-    """What an earlier report in the folder was made of, if that differs; raise FolderInUse if it is none."""
+    """The inputs of an earlier report in the folder, if they differ; raise FolderInUse if it is none."""
     from ..studies.suite.page import earlier
 
     found = earlier(out, made.about.name)

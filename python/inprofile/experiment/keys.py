@@ -16,9 +16,9 @@ class Key(NamedTuple):
     name: str
     """Its parts joined by points: `links.bottleneck.rate`."""
     doc: str
-    """What it means."""
+    """Its meaning."""
     values: tuple[str, ...]
-    """What it may be, where that is one of a few words."""
+    """The words allowed, where there are only a few."""
 
 
 def keys(given: Mapping[str, Any]) -> Iterator[Key]:

@@ -28,7 +28,7 @@ class Parameter:
     default: str | None
     """Its default, as it would be written; `None` where it has none."""
     doc: str
-    """What it means."""
+    """Its meaning."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Mechanism:
     kind: str
     """`marker`, `aqm`, or `scheduler`, whose parameters are set of each class."""
     summary: str
-    """What it does, in a sentence."""
+    """Its function, in a sentence."""
     source: str
     """Where it comes from."""
     parameters: tuple[Parameter, ...]
-    """What an operator sets."""
+    """The operator's settings."""
 
 
 def mechanisms() -> list[Mechanism]:

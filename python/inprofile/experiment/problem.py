@@ -1,4 +1,4 @@
-"""What is wrong with an experiment file."""
+"""The problems of an experiment file."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class ScenarioError(_internal.ScenarioError):
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong, one by one."""
+        """The problems, one by one."""
         return [Problem(**problem) for problem in json.loads(self.args[1])]
 
 
@@ -129,7 +129,7 @@ class Scenario:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What is allowed but perhaps not meant."""
+        """The warnings: allowed, but perhaps not meant."""
         return [Problem(**w) for w in json.loads(self._inner.warnings())]
 
     @property
@@ -206,7 +206,7 @@ class Scenario:
         return at_once * running + (runs - at_once) * result
 
     def check(self) -> Check:
-        """What will run: effective values and warnings. Printing it draws the topology."""
+        """The experiment as it will run: effective values and warnings. Printing it draws the topology."""
         return Check(json.loads(self._inner.describe()), self.warnings)
 
     def provenance(self, seeds: tuple[int, ...]) -> Provenance:

@@ -39,7 +39,7 @@ class Sender:
 
     @property
     def changes(self) -> dict[str, object]:
-        """What of an experiment it replaces, key by key; the rest of `[tcp]` stays.
+        """The keys of an experiment that it replaces; the rest of `[tcp]` stays.
 
         >>> senders()[0].changes
         {'tcp.profile': 'linux', 'tcp.congestion': 'cubic'}

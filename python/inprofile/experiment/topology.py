@@ -123,7 +123,7 @@ def _picture(effective: Json) -> Iterator[str]:
 
 
 def _join(groups: Sequence[Json]) -> str:
-    """What joins hosts to the network."""
+    """The links that join hosts to the network."""
     said = [f"{g['join']['rate']}, {_spread(g['join']['delay'])}" for g in groups]
     return "; ".join(dict.fromkeys(said)) + ", a host each"
 
@@ -237,7 +237,7 @@ def _monitors(monitors: Sequence[Json]) -> Table:
 
 
 def _plan(plan: Json) -> Table:
-    """What `inprofile plan` is to keep."""
+    """The goals of `inprofile plan`."""
     table = _table("goal", "value")
     if not plan:
         return table

@@ -16,11 +16,11 @@ class Law:
     name: str
     """Its name; of a congestion control, the word in an experiment file."""
     summary: str
-    """What it does, in a sentence."""
+    """Its function, in a sentence."""
     source: str
     """Where it comes from."""
     written: str
-    """What asks for it in `[tcp]`."""
+    """The keys of `[tcp]` that select it."""
 
 
 def _control(name: str, summary: str, source: str, profile: str | None = None) -> Law:

@@ -1,1 +1,1 @@
-"""What is measured of runs, with its statistics: figures over the seeds, contracts, delays, flow times."""
+"""The measures of runs, with their statistics: figures over the seeds, contracts, delays, flow times."""

@@ -1,4 +1,4 @@
-"""What contracts mean for each row of a table `flows`, and the figures of whole runs that follow.
+"""Contracts for each row of a table `flows`, and the figures of whole runs that follow.
 
 A run's figures take a sweep of ten thousand runs a hundredth of the time that an object a run would:
 everything is computed for all rows at once.

@@ -87,7 +87,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class BestEffort:
-    """What the flows without a contract got, together."""
+    """The throughput of all flows without a contract together."""
 
     flows: int
     throughput: Estimate
@@ -228,7 +228,7 @@ class Contracts:
 
     @cached_property
     def best_effort(self) -> BestEffort | None:
-        """What flows without a contract got; None where every flow has one."""
+        """The throughput of flows without a contract; None where every flow has one."""
         import numpy as np
 
         if not self._free.any():

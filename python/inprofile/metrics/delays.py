@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "Delay", "Delays"]
 
 FIGURES = ("mean", "p50", "p90", "p99", "p99_9", "max")
-"""What a row shows of a distribution; all in seconds."""
+"""The columns of a distribution; all in seconds."""
 
 _HEADINGS = {"p99_9": "p99.9"}
 
@@ -42,7 +42,7 @@ class Delay:
 
     @property
     def name(self) -> str:
-        """What it is of, in words."""
+        """Its subject, in words."""
         parts = [self.measure.replace("_", " "), self.point if self.point != "receivers" else "", self.group]
         of = [part for part in parts if part] + ([self.colour.upper()] if self.colour else [])
         return ", ".join(of)

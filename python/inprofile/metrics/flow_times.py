@@ -23,7 +23,7 @@ __all__ = ["FIGURES", "FlowTime", "FlowTimes"]
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 FIGURES = ("count", "unfinished", "mean", *_QUANTILES)
-"""What a row has of each seed: how many flows, then seconds."""
+"""The columns of each seed: number of flows, then seconds."""
 
 _CONNECTIONS = ("bulk", "transfer", "web", "video")
 """Traffic that starts with a handshake."""
@@ -77,7 +77,7 @@ class FlowTime:
 
     @property
     def name(self) -> str:
-        """What it is of, in words."""
+        """Its subject, in words."""
         size = "" if self.size is None else f" ({quantity(self.size, 'B')})"
         return f"{_TITLES[self.measure]}, {self.group}{size}"
 

@@ -21,7 +21,7 @@ class Entry:
     section: str
     """The heading it is under, such as `Metrics`."""
     words: tuple[str, ...]
-    """What it defines, as printed: `fi`, or several names of one kind."""
+    """The term it defines, as printed: `fi`, or several names of one kind."""
     cells: dict[str, str]
     """Its other columns by heading: unit, point, counts, meaning."""
 

@@ -1,4 +1,4 @@
-"""What is kept of an experiment's runs: a few figures per seed, and the traces that plots show.
+"""The figures kept of an experiment's runs: a few figures per seed, and the traces that plots show.
 
 The runs of one experiment fill tens of millions of values; a claim, a comparison or a contract needs a few
 per seed. Also the shapes in which a result's tables are read for it: monitors' samples, rows by name,

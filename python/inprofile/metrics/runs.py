@@ -1,4 +1,4 @@
-"""What contracts, groups and figures read of runs."""
+"""The part of runs that contracts, groups and figures read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Runs(Protocol):
 
     @property
     def series(self) -> pa.Table:
-        """What monitors sampled."""
+        """The samples of monitors."""
 
     def summary(self) -> Summary:
         """Every metric over the seeds."""

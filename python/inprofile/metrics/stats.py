@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Bounds = tuple[float, float]
-"""What a measure cannot leave: least and greatest value, ±inf where there is none."""
+"""The range of a measure: least and greatest value, ±inf where there is none."""
 FREE: Bounds = (-math.inf, math.inf)
 SHARE: Bounds = (0.0, 1.0)
 """A share, a loss rate, a utilisation, a fairness index."""
@@ -157,7 +157,7 @@ def _same(xs: Sequence[float]) -> bool:
 
 
 def _alike(x: float, n: int, bounds: Bounds) -> Interval:
-    """What `n` equal values tell of the mean.
+    """The interval of the mean after `n` equal values.
 
     From six on, the interval from the least to the greatest has 95 % confidence for the middle of the runs,
     and it has no width. With fewer, what may have been missed counts: a share of 1 − 0.05^(1/n) of all runs,

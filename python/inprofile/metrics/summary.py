@@ -37,10 +37,10 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "queues": ("queue",),
     "markers": ("place", "kind"),
 }
-"""What names a row of each table."""
+"""The columns that identify a row of each table."""
 
 GIVEN = ("contract", "rtt")
-"""What is the same for every seed because the experiment says so; everything else is a figure."""
+"""The columns that the experiment fixes for every seed; everything else is a figure."""
 
 _BLOCK = 128
 """Rows that are taken from columns at a time."""
@@ -298,7 +298,7 @@ class Rows(Sequence[Row]):
             yield from self._rows(self._which[start : start + _BLOCK])
 
     def names(self) -> list[str]:
-        """What each row is of: the flow, queue or place."""
+        """The subject of each row: the flow, queue or place."""
         firsts = self._at[self._starts[self._which]]
         return list(self._keys[KEYS[self.kind][0]].take(firsts).to_pylist())
 

@@ -21,7 +21,7 @@ Bytes = typing.NewType("Bytes", int)
 
 @dataclass(frozen=True)
 class Declared:
-    """What `parameter` was told."""
+    """The arguments of `parameter`."""
 
     default: Any
     least: float | None
@@ -32,7 +32,7 @@ class Declared:
 def parameter(
     default: Any = ..., *, least: float | None = None, most: float | None = None, doc: str = ""
 ) -> Any:
-    """What an operator sets, where a plain default does not say enough: bounds, and what it means.
+    """A parameter that needs more than a plain default: bounds, and its meaning.
 
     Without a default it has to be given. `least` and `most`, both allowed, are in bit/s, s or B where it has
     a unit.
@@ -41,7 +41,7 @@ def parameter(
 
 
 class Mechanism:
-    """What markers and queue disciplines have in common.
+    """The base of markers and queue disciplines.
 
     One instance serves one place in one run. All it keeps belongs in its attributes, made in `setup`.
     """
@@ -51,11 +51,11 @@ class Mechanism:
     source: ClassVar[str] = "written in Python"
     """Where it comes from, for `inprofile list`."""
     oracle: ClassVar[Literal["rtt", "window"] | None] = None
-    """What it is told of the truth, as signals with this topic: the flows' RTTs in s, or windows in bytes."""
+    """The oracle's signals it receives, with this topic: the flows' RTTs in s, or windows in bytes."""
     sends: ClassVar[bool] = False
     """Whether its ticks send signals."""
     tune: ClassVar[Mapping[str, str] | None] = None
-    """What `inprofile compare` tunes of it, by parameter: a range (`"2..200 log"`, `"10..500 ms"`), or a
+    """The parameters that `inprofile compare` tunes, each with a range (`"2..200 log"`, `"10..500 ms"`), or a
     share of T, the queue-delay target of every scheme (`"1/2 T as time"`). `limit` is the queue itself's."""
 
     link_rate: float | None

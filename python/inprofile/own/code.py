@@ -1,4 +1,4 @@
-"""What code a class is: its file, or the functions that it reaches."""
+"""The code of a class: its file, or the functions that it reaches."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _functions(value: Any) -> list[Any]:
 
 
 def _named(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """What a function names outside itself: in its module, and in the functions around it."""
+    """The names that a function uses from outside: in its module, and in the functions around it."""
     for code in _nested(function.__code__):
         for name in code.co_names:
             yield name, function.__globals__.get(name)

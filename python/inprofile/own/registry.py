@@ -118,7 +118,7 @@ def registered() -> dict[str, type[Mechanism]]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a class's decisions have cost in this process."""
+    """The cost of a class's decisions in this process."""
 
     decisions: int
     """How many, in all runs."""
@@ -131,7 +131,7 @@ class Cost:
 
 
 def cost(name: str) -> Cost:
-    """What the decisions of a registered class have cost; KeyError for a name that is not registered."""
+    """The cost of a registered class's decisions; KeyError for a name that is not registered."""
     entry = _REGISTERED[name]
     return Cost(entry.inner.decisions(), entry.spent[0])
 

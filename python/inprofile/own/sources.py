@@ -22,7 +22,7 @@ class Source:
     file: str
     """Its name; empty for what was typed into a session."""
     text: str | None
-    """What was in it when the classes were registered; None where that is not known."""
+    """Its text when the classes were registered; None where that is not known."""
     mechanisms: Mapping[str, str]
     """The mechanisms in it that an experiment names, with the SHA-256 that its results have of them."""
 
@@ -47,7 +47,7 @@ def sources_of(names: Iterable[str]) -> tuple[Source, ...]:
 
 
 def absent(sources: Sequence[Source]) -> str:
-    """What of this code is not registered as it was, and where it is to be had; empty where all of it is."""
+    """The code that is not registered as it was, and where it can be found; empty where all of it is."""
     here = digests(list(registered()))
     said = []
     for source in sources:

@@ -55,10 +55,10 @@ class Batch:
     own: tuple[tuple[str, str], ...] = ()
     """Files of mechanisms written in Python that the experiments name: name and text."""
     tables: tuple[str, ...] = ()
-    """What is wanted of every run."""
+    """The outputs wanted of every run."""
     trace: bool = False
     read: type[Any] | None = None
-    """What makes an experiment of text, a name for it and overrides."""
+    """The function that reads an experiment from its text, name and overrides."""
 
     @property
     def runs(self) -> int:

@@ -158,7 +158,7 @@ def _units(name: str, table: pa.Table) -> Iterator[str]:
 
 
 def _meaning(table: str, column: str) -> str:
-    """What the glossary says of a column."""
+    """The glossary's entry for a column."""
     if table == "trace":
         return _OF_TRACES.get(column, "")
     found = {entry.section: entry.meaning for entry in lookup(column)}

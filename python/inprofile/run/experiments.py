@@ -26,7 +26,7 @@ __all__ = ["Experiment", "measure_all", "run_all", "run_many"]
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run with which seeds."""
+    """The experiments and their seeds."""
 
     scenario: Runnable
     #: How many (1 … n), or which.

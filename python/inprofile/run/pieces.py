@@ -71,7 +71,7 @@ class Piece:
 
 
 class Gathered:
-    """What the simulator left of some runs, one after the other, until a piece is made of it."""
+    """The outcomes of some runs, one after the other, until a piece is made of them."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Of these tables."""
@@ -157,7 +157,7 @@ def pack(piece: Piece) -> bytes:
 
 
 def unpack(data: bytes, called: str) -> Piece:
-    """What was packed; raise ResultError, which says `called`, where it is nothing of the kind."""
+    """The unpacked value; raise ResultError, which says `called`, where the bytes are of another kind."""
     import pyarrow as pa
 
     try:

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["record_lines"]
 
 WIDTH = 120
-"""What fits on a line of this many characters stands on one."""
+"""The longest value written on one line, in characters."""
 RECORD = 1_000
 """A member of a list stands on a line of its own up to this many characters."""
 

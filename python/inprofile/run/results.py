@@ -1,4 +1,4 @@
-"""What runs leave: tables, their summary, and how they are kept."""
+"""The results of runs: tables, their summary, and how they are kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Provenance:
     """The experiment as it was written (TOML), to run it again with something changed; older results lack it.
     Two texts of one experiment have equal provenance."""
     overrides: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    """What `--set` changed in it."""
+    """The values changed by `--set`."""
     sources: tuple[Source, ...] = field(default=(), compare=False, repr=False)
     """The code of its mechanisms in Python."""
 
@@ -103,7 +103,7 @@ class Provenance:
 
 
 class Result:
-    """What an experiment's runs left, a row a seed in each table.
+    """The result of an experiment's runs, a row a seed in each table.
 
     Tables are Arrow's; `.to_pandas()`, polars and DuckDB take them as they are.
 
@@ -205,7 +205,7 @@ class Result:
 
     @property
     def series(self) -> pa.Table:
-        """What `[[monitors]]` sampled: a row a `seed`, `monitor`, `what` and time `t` (s), with its `value`.
+        """Samples of `[[monitors]]`: a row a `seed`, `monitor`, `what` and time `t` (s), with its `value`.
 
         Of each seed, monitor and quantity one sample after the other, in the order of time.
         """

@@ -1,4 +1,4 @@
-"""What running needs of an experiment, whoever read it; `inprofile.Scenario` is one."""
+"""The interface of an experiment that can be run; `inprofile.Scenario` is one."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def write_folder(folder: str | Path, tables: Mapping[str, pa.Table], provenance:
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """What `inprofile.json` says of a result: its format and provenance.
+    """The content of a result's `inprofile.json`: its format and provenance.
 
     Raises FileNotFoundError where there is no such folder, ResultError where it holds no result.
     """
@@ -149,7 +149,7 @@ def _manifest(place: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def _note(manifest: Mapping[str, Any], data: bytes) -> dict[str, Any]:
-    """What a table's metadata says of its provenance, which is `data`: where it is, and which."""
+    """The provenance in a table's metadata, which is `data`: where it is, and which."""
     return {
         "format": FORMAT,
         "title": manifest["title"],

@@ -23,7 +23,7 @@ from .sweep.plan import HEAD
 __all__ = ["KINDS", "Figure", "NoFigure", "figure"]
 
 KINDS = ("dots", "throughput", "queue", "cwnd", "tokens")
-"""What is drawn of a result."""
+"""The figures of a result."""
 
 
 class NoFigure(ValueError):

@@ -1,4 +1,4 @@
-"""What the page is told: the list, a run's figures, its samples over time. Rates in bit/s, times in s."""
+"""Answers to the page: the list, a run's figures, its samples over time. Rates in bit/s, times in s."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def figures(result: Result, seed: int) -> dict[str, Any]:
 
 
 def lines(table: pa.Table, seed: int, arrays: Arrays) -> list[dict[str, Any]]:
-    """What was sampled in a run, a line for each monitor and quantity."""
+    """The samples of a run, a line for each monitor and quantity."""
     own = _of(table, seed)
     if not own.num_rows:
         return []

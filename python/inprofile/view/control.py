@@ -89,7 +89,7 @@ def _version_of(answer: Mapping[str, Any]) -> str:
 
 
 def _of_stats(stats: Mapping[str, Any]) -> Look:
-    """What `stats` answers (crates/router/src/snapshot.rs)."""
+    """The answer of `stats` (crates/router/src/snapshot.rs)."""
     trouble = [f"the mechanisms are out of use: {stats['failure']}"] if stats["failure"] else []
     trouble += [f"{d['name']}: counts do not add up" for d in stats["directions"] if not d["adds_up"]]
     if stats["reloads"]["error"]:

@@ -1,4 +1,4 @@
-"""What a folder holds: results, sweeps, and what cannot be shown, with the reason.
+"""The content of a folder: results, sweeps, and files that cannot be shown, with the reason.
 
 Listing reads one small file of each; tables are read when they are asked for.
 """
@@ -140,7 +140,7 @@ class Folder:
 
 
 def sweep_head(place: Path) -> dict[str, Any]:
-    """What `sweep.json` says; raise ResultError where it can't be read."""
+    """The content of `sweep.json`; raise ResultError where it can't be read."""
     try:
         head = json.loads(read_file(place / SWEEP, LARGEST_MANIFEST))
         if head["format"] != 1:
@@ -247,7 +247,7 @@ def _sweep(id_: str, place: Path) -> Entry:
 
 
 def _version_note(version: str) -> str:
-    """What to know of a result of another version: it is shown all the same."""
+    """The warning about a result of another version, which is shown all the same."""
     return "" if version == __version__ else f"made by version {version}; this is {__version__}"
 
 

@@ -1,4 +1,4 @@
-"""What of an experiment can be moved by a slider: thresholds, limits, rates, contracts."""
+"""The values of an experiment that a slider can move: thresholds, limits, rates, contracts."""
 
 from __future__ import annotations
 

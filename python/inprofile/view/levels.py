@@ -1,4 +1,4 @@
-"""What a queue is held to, as lines across its samples: thresholds by colour, a target, the limit."""
+"""The bounds of a queue, as lines across its samples: thresholds by colour, a target, the limit."""
 
 from __future__ import annotations
 

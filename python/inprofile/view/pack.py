@@ -51,7 +51,7 @@ def pack(head: Mapping[str, Any], arrays: Arrays | None = None) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], list[NDArray[np.float64]]]:
-    """What `pack` was given.
+    """The argument of `pack`.
 
     >>> made = Arrays()
     >>> t, v = made.put(np.array([0.0, 1.0])), made.put(np.array([5.0]))

@@ -126,7 +126,7 @@ class _Counters:
 
 @dataclass(frozen=True)
 class _Moment:
-    """What is remembered of a look."""
+    """The sample remembered."""
 
     at: float
     """In s since the watch began."""

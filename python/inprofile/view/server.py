@@ -220,7 +220,7 @@ def application(
 
 
 async def _body(request: Request) -> bytes:
-    """What was sent, as far as it is not too long."""
+    """The request's body, unless it is too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk

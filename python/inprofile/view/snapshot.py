@@ -1,4 +1,4 @@
-"""What a running inprofiled says of itself at one moment, however it was asked."""
+"""The state of a running inprofiled at one moment, however it was asked."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Router(Protocol):
 
 
 def understood(name: str, read: Callable[[], Look], version: str) -> Look:
-    """What `read` makes of an answer; one that lacks something is of another version. Raises RouterError."""
+    """The snapshot in an answer; one that lacks a key is of another version. Raises RouterError."""
     try:
         return read()
     except (LookupError, TypeError, ValueError, AttributeError) as error:

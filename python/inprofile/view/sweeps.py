@@ -97,7 +97,7 @@ def curve(folder: Folder, id_: str, metric: str) -> bytes:
 
 
 def means(folder: Folder, id_: str) -> bytes:
-    """What `curve` gives, for each metric of the table of means."""
+    """The result of `curve` for each metric of the table of means."""
     entry = folder.entry(id_)
     n = len(_head(folder, id_)["settings"])
     runs = _Runs(entry.place)

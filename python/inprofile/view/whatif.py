@@ -1,4 +1,4 @@
-"""What if: an experiment run again with some values changed, quickly enough to follow a slider."""
+"""What-if: an experiment run again with some values changed, quickly enough to follow a slider."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class WhatIf:
 
 
 def start(scenario: Scenario) -> bytes:
-    """What the page needs before anything is moved: the experiment, and what can be moved in it."""
+    """The page's data before anything is moved: the experiment, and its movable values."""
     effective = scenario.check().effective
     return pack(
         {
@@ -143,7 +143,7 @@ def start(scenario: Scenario) -> bytes:
 
 
 def checked(changes: object) -> dict[str, str | int | float | Sequence[str]]:
-    """What the page sent, if it is a table of texts, numbers and lists of texts; raise ValueError if not."""
+    """The page's request, if it is a table of texts, numbers and lists of texts; raise ValueError if not."""
     if not isinstance(changes, dict):
         raise ValueError("the changes are no table of keys and values")
     for key, value in changes.items():

@@ -40,9 +40,9 @@ class Explained:
 
     step: Step
     what: str
-    """What was decided, and by which figures."""
+    """The decision, and its figures."""
     otherwise: tuple[str, ...]
-    """What would have decided otherwise at that moment, all before it being equal."""
+    """The values that would have decided otherwise at that moment, all else being equal."""
 
     def to_json(self) -> dict[str, Any]:
         """As the page reads it; each figure with its meaning."""
@@ -61,7 +61,7 @@ class Explained:
 
 
 def explain(effective: Table, flow: str, steps: Sequence[Step]) -> list[Explained]:
-    """What happened to a packet of this flow, step by step."""
+    """The history of a packet of this flow, step by step."""
     group = _group(effective, flow)
     colour = None
     found = []
@@ -286,7 +286,7 @@ def _most_p_b(p_a: float, p_b: float, count: float, u: float) -> float | None:
 
 
 def _other_colour(queue: Table, colour: str | None, why: Table, unit: str) -> list[str]:
-    """What would have become of an IN packet in its place."""
+    """The fate of an IN packet in its place."""
     if colour in (None, "in"):
         return []
     curve, weight = _curve(queue, "in", unit), queue.get("w_q")

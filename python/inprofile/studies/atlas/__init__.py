@@ -58,7 +58,7 @@ class Confirmed:
 
 @dataclass(frozen=True)
 class AtlasPlan:
-    """What an atlas of one paper will visit."""
+    """The points that an atlas of one paper will visit."""
 
     paper: Paper
     factors: Sequence[Factor]
@@ -96,7 +96,7 @@ class AtlasPlan:
 
 @dataclass(frozen=True)
 class Atlas:
-    """What was found over the box."""
+    """The findings over the box."""
 
     plan: AtlasPlan
     visited: Sequence[Visited]

@@ -1,4 +1,4 @@
-"""What an atlas answers: in which share of the box a claim holds, what decides it, where it holds nearest.
+"""The answers of an atlas: in which share of the box a claim holds, what decides it, where it holds nearest.
 
 - **Shares** are over the Sobol points that are valid: *holds* is reproduced or mostly, *open* is in part,
   not shown or no effect. They add up to 1.
@@ -75,7 +75,7 @@ def sampled(visited: Sequence[Visited]) -> list[Visited]:
 
 
 def grouped(answer: Answer) -> str:
-    """What an answer counts as: holds, open, opposite or undecidable."""
+    """The class of an answer: holds, open, opposite or undecidable."""
     return GROUPS[answer.verdict]
 
 

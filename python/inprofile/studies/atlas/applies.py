@@ -57,7 +57,7 @@ def _runs(paper: Paper, batches: Sequence[Sequence[Job]]) -> _Runs:
 
 
 def _effective(paper: Paper, job: Job) -> Mapping[str, object]:
-    """What a job sets, without what it sets of flows that are not there."""
+    """The settings of a job, without those of flows that are not there."""
     counts = {**_counts(paper.folder / job.file)}
     for path, value in job.values.items():
         if path.startswith("flows.") and path.endswith(".count"):

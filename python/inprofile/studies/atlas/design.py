@@ -29,7 +29,7 @@ class Planned:
     point: Point
 
     def changed(self, factors: Sequence[Factor]) -> dict[str, str | float]:
-        """What differs from the default, by factor."""
+        """The differences from the default, by factor."""
         return {f.id: self.point[f.id].value for f in factors if self.point[f.id].value != f.default.value}
 
 

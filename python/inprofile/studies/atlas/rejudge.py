@@ -1,4 +1,4 @@
-"""What an atlas answers, derived again from the counts that it keeps: nothing is run.
+"""The answers of an atlas, derived again from the counts that it keeps: nothing is run.
 
     python -m inprofile.studies.atlas.rejudge rio-plus-out
 

@@ -45,7 +45,7 @@ def at(paper: Paper, point: Point) -> Paper:
 
 
 def cells_of(paper: Paper, factors: Sequence[Factor], point: Point, seeds: int) -> list[list[Job]]:
-    """What is run at a point, in batches: shortened as the topologies say, with at most `seeds` seeds."""
+    """The runs at a point, in batches: shortened as the topologies say, with at most `seeds` seeds."""
     here = at(paper, point)
     batches = here.module("experiments").jobs(here)
     return [

@@ -1,4 +1,4 @@
-"""What to use when: drawn from a comparison, with what it costs those without a contract.
+"""Advice on what to use when: drawn from a comparison, with what it costs those without a contract.
 
 For each experiment and way of doing TCP: of the schemes that are shown to keep the contracts as well as the
 best one, to within a margin, those shown to leave best effort as much as the one of them that leaves it most,

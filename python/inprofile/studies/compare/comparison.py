@@ -50,7 +50,7 @@ class Study:
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """What a comparison will run."""
+    """The runs of a comparison."""
 
     studies: Sequence[Study]
     schemes: Sequence[Scheme]
@@ -123,7 +123,7 @@ class Compared:
 
 @dataclass
 class Comparison:
-    """What was compared, and how it came out."""
+    """A comparison and its outcome."""
 
     plan: ComparisonPlan
     outcomes: list[Compared]
@@ -155,7 +155,7 @@ class Comparison:
         return sorted(counts, key=lambda c: (-c[3], -c[2]))
 
     def to_json(self) -> dict[str, Any]:
-        """What `compare --json` prints."""
+        """The output of `compare --json`."""
         return {
             "quick": self.quick,
             "version": self.version,

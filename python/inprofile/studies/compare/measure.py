@@ -1,4 +1,4 @@
-"""What is kept of a scheme's runs: delay, contracts kept, fairness, utilisation, losses by colour."""
+"""The figures kept of a scheme's runs: delay, contracts kept, fairness, utilisation, losses by colour."""
 
 from __future__ import annotations
 

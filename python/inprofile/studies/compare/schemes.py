@@ -115,7 +115,7 @@ class Scheme:
 
     @property
     def tuned(self) -> list[str]:
-        """What T sets, as the method of a comparison names it: `rio in.max_th = 2 T`."""
+        """The parameters that T sets, as the method of a comparison names it: `rio in.max_th = 2 T`."""
         named = (
             (self.flows, "kind", "marker of flows with a contract, "),
             (self.others, "kind", "marker of the others, "),
@@ -130,7 +130,7 @@ class Scheme:
 
     @property
     def settings(self) -> list[Setting]:
-        """What `plan` may set besides T. Raises SettingError."""
+        """The parameters that `plan` may set besides T. Raises SettingError."""
         parts = {"queue": self.queue, "flows": self.flows, "others": self.others, "edge": self.edge}
         return [setting_of(key, text, parts) for key, text in self.plan.items()]
 

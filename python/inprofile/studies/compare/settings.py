@@ -1,4 +1,4 @@
-"""What of a scheme may be set, and within which range: the entries of its table `plan`.
+"""The settings of a scheme and their ranges: the entries of its table `plan`.
 
 "queue.w_q"        = "0.0005..0.02 log"               # a number, on a logarithmic scale
 "flows.win_length" = "0.1..4 s log"                   # with a unit

@@ -1,4 +1,4 @@
-"""What a comparison leaves to use: of every scheme the setting that keeps contracts best, as TOML to paste.
+"""Found settings: of every scheme the one that keeps contracts best, as TOML to paste.
 
 Best is the setting with the highest mean of contract kept (fairness, where nobody has a contract); of those
 that keep as much, within a tenth of a per cent, the one that leaves best effort most, then the one with the

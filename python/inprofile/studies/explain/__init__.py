@@ -281,7 +281,7 @@ class _Case:
         ]
 
     def _law(self) -> list[str]:
-        """What loss and round-trip time alone would make of it, by the law of the TCP that it does."""
+        """The rate by loss and round-trip time alone, by the law of its TCP."""
         if not self.peers or self.against_peers is None:
             return []
         p = self._loss(self.figure("dropped"), self.figure("sent"))

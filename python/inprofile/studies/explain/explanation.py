@@ -1,4 +1,4 @@
-"""What an explanation holds, and the causes of losses in words."""
+"""The parts of an explanation, and the causes of losses in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CAUSES", "Explanation", "Fate", "Figure"]
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of some of a flow's packets."""
+    """The fate of some of a flow's packets."""
 
     what: str
     """`delivered`, `in flight`, or the cause of a loss."""
@@ -28,7 +28,7 @@ class Fate:
     share: float
     """Of all it sent."""
     out: float
-    """What share of them was OUT (or red) when lost; NaN for what was not lost."""
+    """The share of them that was OUT (or red) when lost; NaN where none was lost."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def subject(rows: Mapping[str, Sequence[Row]], flow: str | int) -> Subject:
 
 
 def _find(rows: Mapping[str, Sequence[Row]], text: str) -> tuple[str, tuple[str, ...]]:
-    """What is called so, and the flows it is."""
+    """The subject of that name, and its flows."""
     if text in rows:
         return text, (text,)
     groups: dict[str, list[str]] = {}

@@ -46,7 +46,7 @@ SAYS = {
 FIGURES = (*BY_RUN, "delay_mean", "utilisation")
 _TABLE = "runs"
 _TABLES = ("metrics", "flows")
-"""What a run's figures are taken from."""
+"""The source of a run's figures."""
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found."""
+    """The outcome of the search."""
 
     question: Question
     tried: Mapping[str, Sequence[Tried]]
@@ -115,7 +115,7 @@ class Answer:
 
     @property
     def nearest(self) -> Tried:
-        """What comes nearest to the goal, where nothing meets it."""
+        """The setting nearest to the goal, where none meets it."""
         return min(self.finalists, key=lambda t: (t.judged.violation, -t.judged.score))
 
     def experiment(self) -> Scenario:
@@ -281,7 +281,7 @@ def _factors(key: str, chosen: Tried) -> tuple[float, float]:
 
 
 def _limits(question: Question, chosen: Tried, key: str) -> tuple[float, float]:
-    """What a setting can be at all: probabilities and weights end at 1."""
+    """The bounds of a setting: probabilities and weights end at 1."""
     if key == "T":
         return question.shortest, 2 * question.longest
     plain = next(s for s in chosen.scheme.settings if s.key == key)

@@ -1,4 +1,4 @@
-"""What a plan leaves: files that run at once.
+"""The files of a plan, which run as they are.
 
 best.toml         the experiment with the scheme and its settings: `inprofile run`, `inprofile live`
 inprofiled.toml   the router's configuration: `inprofiled check`, `inprofiled run`
@@ -92,7 +92,7 @@ def _deployable(question: Question, best: Tried, out: Path) -> dict[str, str]:
 
 
 def _of_the_router(program: str, router: Path) -> tuple[str, str | None]:
-    """What the router's program says of its file, and the lines for tc where it takes it.
+    """The router program's check of its file, and the lines for tc where it accepts it.
 
     A mechanism may have no place in a router, one of one's own in Python for instance.
     """
@@ -104,7 +104,7 @@ def _of_the_router(program: str, router: Path) -> tuple[str, str | None]:
 
 
 def _told(program: str, *arguments: str | Path) -> str:
-    """What the router's program prints. Raises RuntimeError where it refuses."""
+    """The output of the router's program. Raises RuntimeError where it refuses."""
     line = [program, *map(str, arguments)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode != 0:

@@ -52,7 +52,7 @@ PAYLOAD = 1460
 """Of them data: goodput of 1 is this share of the rate."""
 _FIRST = 3 * PACKET
 _FIGURES = ("throughput", "goodput", "edge_drops", "timeouts")
-"""What is kept of a run."""
+"""The figures kept of a run."""
 _LONGEST = 4.0
 """The largest burst that is tried, in seconds at the rate; larger ones police nothing that lasts as long."""
 _REFINED = 3
@@ -117,7 +117,7 @@ def _rate(text: str) -> float:
 
 @dataclass(frozen=True)
 class PolicerQuestion:
-    """What is policed."""
+    """The policed traffic."""
 
     rate: str
     """The policer's rate, on the wire from the IP header on, as an experiment file has it: `10 Mbit/s`."""
@@ -147,7 +147,7 @@ class PolicerQuestion:
 
     @cached_property
     def round_trips(self) -> tuple[RoundTrips, ...]:
-        """What runs are given, one or one a flow."""
+        """The values given to the runs, one or one a flow."""
         return tuple(map(round_trips.of, self.rtt))
 
     def at(self, factor: float) -> PolicerQuestion:
@@ -218,7 +218,7 @@ class Answer:
     rules: Mapping[str, Point]
     """Rules of thumb: what each gives."""
     others: Mapping[float, Point] = field(default_factory=dict)
-    """What the best burst gives at other round-trip times, by how many times as long they are."""
+    """The outcome of the best burst at other round-trip times, by their ratio."""
 
     @property
     def best(self) -> Point:
@@ -374,7 +374,7 @@ def _enough(question: PolicerQuestion, known: Mapping[int, Point]) -> int | None
 
 
 def _figures(_: int, result: Result) -> Measures:
-    """What is kept of a run."""
+    """The figures kept of a run."""
     import numpy as np
 
     from ...metrics.measures import Measures

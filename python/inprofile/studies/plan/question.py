@@ -1,4 +1,4 @@
-"""What is asked: an experiment, whose markers and measured link's queue are to be found, and a goal.
+"""The question: an experiment, whose markers and measured link's queue are to be found, and a goal.
 
 The file is an experiment file, and its table `[plan]` is read as all of it is (docs/experiment.md); without
 the table its defaults hold. It is today's network: its queue has the buffer that all schemes get along with.
@@ -25,7 +25,7 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True)
 class Goal:
-    """What has to be kept."""
+    """The goal to keep."""
 
     kept: float = 0.99
     """Share of the runs in which every contract is kept."""
@@ -72,7 +72,7 @@ class Question:
 
     @property
     def bought(self) -> float:
-        """What all contracts promise together, in bit/s."""
+        """The sum of all contracts, in bit/s."""
         groups = self.scenario.check().effective["flows"]
         return sum(
             sum(map(bits_per_second, g["contract"]))

@@ -70,7 +70,7 @@ class Judged:
     violation: float
     """By how much the goal is missed, in shares of it, added up; 0 where it is met."""
     score: float
-    """What is maximised."""
+    """The objective to maximise."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def search(
 
 
 def _by_hand(question: Question, scheme: Scheme, ranges: Sequence[Range]) -> list[dict[str, float]]:
-    """What one would try first: rates at and above the contract, two lengths, all else in the middle."""
+    """The settings to try first: rates at and above the contract, two lengths, all else in the middle."""
     middle = {key: math.sqrt(lo * hi) if log else (lo + hi) / 2 for key, lo, hi, log in ranges}
     ends = {key: (lo, hi) for key, lo, hi, _ in ranges}
     shortest, longest = ends["T"]
@@ -225,7 +225,7 @@ def measured(
 
 
 def _ranges(question: Question, scheme: Scheme) -> Iterator[Range]:
-    """What is searched: keys with their ends, and whether on a logarithmic scale."""
+    """The space searched: keys with their ends, and whether on a logarithmic scale."""
     t = question.shortest, question.longest
     # A scheme without lengths has no T to look for.
     yield "T", t[0] if has_length(scheme) else t[1] * 0.999, t[1], True

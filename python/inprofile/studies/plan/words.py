@@ -296,7 +296,7 @@ def _near(answer: Answer) -> str:
 
 
 def _room(answer: Answer) -> str:
-    """What happens with more customers."""
+    """The outcome with more customers."""
     others = bool(answer.question.place.free)
     rows = [[f"{r.more} more in {r.group}", *_row(r.judged, r.runs, others)] for r in answer.room]
     text = text_table(["more customers", *_columns(others)], rows)
@@ -320,7 +320,7 @@ def _difference(a: RunFigures, b: RunFigures, name: str) -> Estimate:
 
 
 def _changes(answer: Answer) -> str:
-    """What would have to change."""
+    """The changes that would be needed."""
     others = bool(answer.question.place.free)
     rows = [[c.what, *_row(c.judged, c.runs, others)] for c in answer.changes]
     said = f"{answer.nearest.scheme.title} was tuned anew for each faster link and each smaller contract."

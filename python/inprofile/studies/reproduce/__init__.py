@@ -37,7 +37,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class ReproductionPlan:
-    """What a reproduction will run."""
+    """The runs of a reproduction."""
 
     paper: Paper
     quick: bool

@@ -63,7 +63,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """What it is called where variants are.
+        """Its name beside other variants.
 
         >>> Point("prague", "cubic", "50 Mbit/s", "20 ms").name
         'prague/cubic, 50 Mbit/s, 20 ms'
@@ -110,7 +110,7 @@ class Matrix:
     def changes(
         self, point: Point, senders: Mapping[str, Sender], quick: int = 0, *, fills: bool = False
     ) -> dict[str, object]:
-        """What a point changes in the experiment; `quick` are the seconds of a quick run, or 0.
+        """The changes of a point to the experiment; `quick` are the seconds of a quick run, or 0.
 
         `fills`: nothing keeps the queue from filling its buffer.
         """

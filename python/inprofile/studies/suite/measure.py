@@ -1,4 +1,4 @@
-"""What a suite keeps of a run: figures of the measured link, of groups of flows, of phases; and curves.
+"""The figures a suite keeps of a run: of the measured link, of groups of flows, of phases; and curves.
 
 A figure's name is the measure, behind `:` the group of flows, or behind `@` the phase. Units are bit/s and
 seconds; shares and counts have none.
@@ -128,12 +128,12 @@ def per_cent(name: str) -> bool:
 
 
 def bounds(name: str) -> Bounds:
-    """What a figure cannot leave."""
+    """The range of a figure."""
     return SHARE if _what(name) in _SHARES else POSITIVE
 
 
 def bounds_of_difference(name: str) -> Bounds:
-    """What the difference of two values of a figure cannot leave."""
+    """The range of the difference of two values of a figure."""
     return UNLIKE if _what(name) in _SHARES else FREE
 
 

@@ -100,7 +100,7 @@ def _unit(name: str) -> str:
 
 @dataclass
 class Suite:
-    """What was run, and how it came out."""
+    """The runs and their outcome."""
 
     plan: SuitePlan
     found: Mapping[Case, Measures]
@@ -135,7 +135,7 @@ class Suite:
         return next((c.title for c in known if c.id == contestant), contestant)
 
     def to_json(self) -> dict[str, Any]:
-        """What `suite --json` prints."""
+        """The output of `suite --json`."""
         made = self.plan
         return {
             "suite": made.about.name,

@@ -45,7 +45,7 @@ def write(suite: Suite, out: Path) -> Path:
 
 
 def earlier(out: Path, name: str) -> dict[str, Any] | None:
-    """What a suite's report in `out` was made of, as its `results.json` has it; None where there is none.
+    """The inputs of a suite's report in `out`, as its `results.json` has them; None where there is none.
 
     Raises FolderInUse where its files would be written over files of something else.
     """

@@ -70,7 +70,7 @@ class Tcp:
 
 @dataclass(frozen=True)
 class Beside:
-    """What is put before another queue of a scenario, where contestants are put before its own."""
+    """The queue put before another queue of a scenario, where contestants stand before its own."""
 
     queue: str
     #: The contestant itself, with this factor of the parameter that sets its delay; or
@@ -197,7 +197,7 @@ class About:
         return load(self.folder / f"{definition.file}.toml")
 
     def lacks(self, definition: Definition) -> str | None:
-        """What this version lacks to run a scenario; None where it can be run.
+        """The feature that this version lacks to run a scenario; None where it can be run.
 
         Raises `ScenarioError` where anything else is wrong with its experiment.
         """
@@ -244,7 +244,7 @@ def read(name: str, folder: Path | None = None) -> About:
 
 
 def _about(name: str, folder: Path, table: Mapping[str, Any]) -> About:
-    """What `suite.toml` says."""
+    """The content of `suite.toml`."""
     made = []
     for one in table["scenarios"]:
         given = dict(one)

@@ -150,7 +150,7 @@ def _ratio(entry: Entry) -> dict[str, str]:
 
 
 def variant_title(suite: Suite, definition: Definition, variant: str) -> str:
-    """What a variant is called; empty where there is one only."""
+    """The name of a variant; empty where there is only one."""
     if definition.vary:
         return f"{definition.vary['key']} = {variant}"
     if definition.beside is not None and definition.beside.contestants:

@@ -1,4 +1,4 @@
-"""What a suite is to run: an experiment for each scenario, variant, contestant and setting."""
+"""The runs of a suite: an experiment for each scenario, variant, contestant and setting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Case:
 
 @dataclass(frozen=True)
 class SuitePlan:
-    """What a suite will run."""
+    """The runs of a suite."""
 
     about: About
     definitions: Sequence[Definition]

@@ -1,4 +1,4 @@
-"""What a sweep varies: the values of each key, and the settings that a design makes of them.
+"""The axes of a sweep: the values of each key, and the settings that a design makes of them.
 
 An axis is a list of values, as `--set` takes them, each with a name or none of them, or a range. Where values
 have names, tables, legends and the dataset have these. A design combines axes:
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 DEFAULT_METRICS = ("all_contracts_kept", "goodput", "fi", "utilisation", "delay_mean", "loss_in")
-"""What is shown where nobody says which metrics."""
+"""The metrics shown by default."""
 
 Design = Literal["grid", "list", "lhs", "sobol"]
 DESIGNS: tuple[Design, ...] = get_args(Design)

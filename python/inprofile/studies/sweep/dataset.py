@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TABLES", "Columns", "parquet", "part_files"]
 
 TABLES = ("metrics", "flows", "queues", "markers")
-"""What a sweep keeps of every run, as `inprofile.run.results.Result` has it: of series and verdicts there is
+"""The tables kept of every run, as `inprofile.run.results.Result` has it: of series and verdicts there is
 too much."""
 
 

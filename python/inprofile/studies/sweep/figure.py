@@ -43,7 +43,7 @@ _WIDTH, _HEIGHT, _ACROSS = 300, 200, 3
 
 
 class Drawable(Protocol):
-    """What is drawn of a finished sweep: `result.Sweep` is one."""
+    """The interface of a finished sweep to draw: `result.Sweep` is one."""
 
     folder: Path
     head: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Drawable(Protocol):
 
     @property
     def keys(self) -> Sequence[str]:
-        """What was varied."""
+        """The axes varied."""
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -185,7 +185,7 @@ def _value(axis: _Axis, setting: int) -> str:
 
 
 def _scale(sweep: Drawable, metric: str) -> tuple[float, str]:
-    """What a metric's values are divided by, and the title of its axis."""
+    """The divisor of a metric's values, and the title of its axis."""
     found = [s.metrics[metric] for s in sweep if metric in s.metrics]
     unit = "" if found[0].unit == "1" else found[0].unit
     factor, name = scale(unit, max(abs(f.estimate.mean) for f in found))

@@ -1,4 +1,4 @@
-"""What a sweep will run, checked from end to end before anything runs."""
+"""The runs of a sweep, checked from end to end before anything runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SAYS = {
     "seeds": "other seeds",
     "until": "another --until",
 }
-"""What has to be the same for a sweep to go on, and what it means where it is not."""
+"""The inputs that must be the same for a sweep to go on, and the meaning of a difference."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class SweepPlan:
 
     @property
     def keys(self) -> list[str]:
-        """What is varied."""
+        """The axes varied."""
         return [axis.key for axis in self.axes]
 
     def scenario(self, setting: int) -> Scenario:
@@ -96,7 +96,7 @@ class SweepPlan:
             yield number, range(first, min(first + size, len(self.settings)))
 
     def head(self) -> dict[str, Any]:
-        """What `sweep.json` says: all that the results follow from, and the text to run a setting again."""
+        """`sweep.json`: all that the results follow from, and the text to run a setting again."""
         return {
             "format": FORMAT,
             "version": __version__,

@@ -218,7 +218,7 @@ def _script(scenario: Scenario, seed: int) -> str:
 
 
 _KNOWN: dict[tuple[str, str], dict[str, float]] = {}
-"""What programs counted by scripts: experiments that are one script to ns-2 share its runs."""
+"""Counts of programs by script: experiments that are one script to ns-2 share its runs."""
 
 
 def _run(ns2: Ns2, script: str) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What a WRED profile does to TCP on its port: a simulation for each kind of packet that it tells apart.
+"""The effect of a WRED profile on TCP at its port: a simulation for each kind of packet that it tells apart.
 
 Senders are as Linux has them, each behind a link as fast as the port, so that they congest it together.
 Beside them the same port with a queue that only overflows. What no configuration says (round-trip time,
@@ -25,7 +25,7 @@ _MARKS = {"green": "in", "yellow": "out", "red": "red"}
 _BUDGET = 3e6
 """Packets of a run, about."""
 FIGURES = ("utilisation", "delay_p50", "delay_p99", "loss", "marked", "fi", "timeouts")
-"""What a case is measured by. Shares, and seconds of queueing delay; RTOs are those of a run."""
+"""The measures of a case. Shares, and seconds of queueing delay; RTOs are those of a run."""
 
 _FILE = """\
 # What `inprofile wred` ran: {flows} connections on a port with the WRED profile "{profile}".
@@ -61,7 +61,7 @@ marker = {{ kind = "colour", colour = "{mark}" }}
 
 @dataclass(frozen=True)
 class Traffic:
-    """What no configuration of a switch says."""
+    """The inputs that no configuration of a switch has."""
 
     rtt: float = 1e-3
     """Round-trip time without queues, in seconds."""
@@ -97,7 +97,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case gave."""
+    """The outcome of a case."""
 
     case: Case
     figures: dict[str, Estimate]

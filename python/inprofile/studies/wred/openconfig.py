@@ -142,7 +142,7 @@ def _number(where: str, fields: Tree, key: str, default: float) -> float:
 
 
 def _buffer(fields: Tree, name: str) -> int | None:
-    """What is the queue's own, and what it may take of the shared pool if that is a number of bytes."""
+    """The queue's own buffer, and its share of the shared pool if that is a number of bytes."""
     where = f"buffer-allocation-profile {name}"
     if "dedicated-buffer" not in fields and "static-shared-buffer-limit" not in fields:
         return None

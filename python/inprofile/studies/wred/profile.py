@@ -62,7 +62,7 @@ class Profile:
     weight: int = 0
     """n: the newest sample of the queue counts 2⁻ⁿ in the average; 0 is the queue as it is."""
     notes: tuple[str, ...] = ()
-    """What reading it had to assume or leave out."""
+    """The assumptions and omissions of the reader."""
 
     @property
     def largest(self) -> int:
@@ -91,7 +91,7 @@ class Finding:
 
     where: str
     says: str
-    """What is odd, and what to write instead."""
+    """The oddity, and the remedy."""
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -114,7 +114,7 @@ def alike(curves: Mapping[str, Curve]) -> list[tuple[str, Curve]]:
 
 
 def check(port: Port) -> list[Finding]:
-    """What is odd about a profile where it is used: what never acts, or in the wrong order, or too late."""
+    """Oddities of a profile where it is used: curves that never act, act in the wrong order, or too late."""
     profile = port.profile
     found = [*_idle(port), *_order(profile), *_marks(profile), *_beyond(port), *_small(profile)]
     return [Finding(profile.where, says) for says in found]

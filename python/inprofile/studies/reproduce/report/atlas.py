@@ -18,7 +18,7 @@ _HOLDS = ("reproduced", "mostly")
 
 
 def atlas_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
-    """What the page's section shows of the paper's `atlas.json`."""
+    """The part of the paper's `atlas.json` that the page's section shows."""
     units = {f.id: f.unit_name for f in paper.factors}
     found = {**found, "factors": [{**f, "unit": units.get(f["id"], "")} for f in found["factors"]]}
     titles = {f["id"]: f["title"] for f in found["factors"]}

@@ -85,7 +85,7 @@ def _glossary() -> str:
 
 
 def _comparison(folder: Path) -> dict[str, Any] | None:
-    """What the comparison of schemes comes to, if there is one."""
+    """The conclusion of the comparison of schemes, if there is one."""
     found = read_results(folder / "compare")
     return found if found is not None and "advice" in found else None
 

@@ -138,7 +138,7 @@ def _kept_variants(report: Report, claim: str, setup: str, verdict: Verdict) -> 
 
 
 def _experiments(report: Report) -> list[dict[str, Any]]:
-    """What was run: file, what was changed in it, seeds and digest; sweeps' are in `results.json`."""
+    """The runs: file, changes to it, seeds and digest; sweeps' are in `results.json`."""
     return [
         {"cell": cell, "file": job.file, "seeds": job.seeds, "digest": report.digests[cell]}
         for cell, job in report.jobs.items()

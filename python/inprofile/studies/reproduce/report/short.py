@@ -1,4 +1,4 @@
-"""What a paper's page opens with: what holds, when, and why not otherwise, from verdicts and the atlas."""
+"""The opening of a paper's page: what holds, when, and why not otherwise, from verdicts and the atlas."""
 
 from __future__ import annotations
 

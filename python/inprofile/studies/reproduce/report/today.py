@@ -14,7 +14,7 @@ __all__ = ["counts_of", "today_context"]
 
 
 def today_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
-    """What the page's section shows of the paper's `today.json`."""
+    """The part of the paper's `today.json` that the page's section shows."""
     known = {c["id"]: c["verdicts"] for c in found["claims"]}
     names = [s["id"] for s in found["senders"]]
     return {
