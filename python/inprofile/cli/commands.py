@@ -61,6 +61,8 @@ COMMANDS = dict(
             explain="Explain why a flow got the rate it got: contract, marking, losses, RTOs.",
             view="Show runs and sweeps, or a running inprofiled, in a browser.",
             plot="Draw what a folder holds for a paper: PDF, fonts embedded, units on the axes.",
+            pack="Pack a folder of experiments, mechanisms and results into one file to be verified.",
+            unpack="Unpack such a file; with --verify run it again, and compare.",
             export="Write the tables of a result, a sweep or an ns-2 trace as CSV.",
         ),
         *_of(

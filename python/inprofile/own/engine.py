@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["__version__", "engine_digest"]
+__all__ = ["__version__", "engine_digest", "package"]
 
 _GROUP = "inprofile.engine"
 
@@ -76,6 +76,15 @@ def _choose() -> None:
         raise ImportError(f"{names[0]} was built with Inprofile {its}, and this is {ours}: {remedy}")
     sys.modules["inprofile._internal"] = engine
     sys.modules["inprofile"]._internal = engine  # type: ignore[attr-defined]
+
+
+@cache
+def package() -> tuple[str, str] | None:
+    """Name and version of the installed package whose engine this is; None where it is Inprofile's own."""
+    for point in entry_points(group=_GROUP):
+        if point.dist is not None:
+            return point.dist.name, point.dist.version
+    return None
 
 
 @cache

@@ -14,10 +14,10 @@ from ...own.engine import __version__, engine_digest
 from ...own.registry import digests, registered
 from ...own.sources import Source, absent, sources_of
 from ...run.storage import ResultError
-from .axes import Axis, Design, SweepError, named_settings, settings_of
-from .stopping import FIRST_LOOK, Until
+from .axes import Axis, Design, SweepError, axis_of, named_settings, settings_of
+from .stopping import FIRST_LOOK, Until, until_of
 
-__all__ = ["HEAD", "MOST_RUNS", "SAYS", "SweepPlan", "make", "scenario_of"]
+__all__ = ["HEAD", "MOST_RUNS", "SAYS", "SweepPlan", "make", "plan_of", "scenario_of"]
 
 HEAD = "sweep.json"
 FORMAT = 1
@@ -40,6 +40,7 @@ SAYS = {
     "until": "another --until",
 }
 """The inputs that must be the same for a sweep to go on, and the meaning of a difference."""
+_BUILD = ("format", "version", "engine")
 
 
 @dataclass(frozen=True)
@@ -147,9 +148,30 @@ def scenario_of(head: Mapping[str, Any], setting: int) -> Scenario:
         raise ResultError(f"{HEAD} is of another kind than is written: {error}") from None
 
 
+def plan_of(head: Mapping[str, Any]) -> SweepPlan:
+    """The plan of the sweep that has this head, to carry it out again.
+
+    Raises ResultError as `scenario_of` does, SweepError where this version would sweep otherwise.
+    """
+    scenario_of(head, 0)
+    try:
+        base = Scenario(head["text"], "experiment", map(tuple, head["set"]))
+        axes = tuple(axis_of(text, head["design"]) for text in head["axes"])
+        settings = tuple(tuple(values) for values in head["settings"])
+        until = tuple(until_of(text) for text in head["until"])
+        each = tuple(_expected(base, head["keys"], settings))
+        made = SweepPlan(base, axes, head["design"], settings, tuple(head["seeds"]), until, each)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ResultError(f"{HEAD} is of another kind than is written: {error}") from None
+    here = made.head()
+    if wrong := [text for key, text in SAYS.items() if key not in _BUILD and here[key] != head[key]]:
+        raise SweepError(f"this version would sweep otherwise: {', '.join(wrong)}")
+    return made
+
+
 def _named(value: object, name: str) -> bool:
     """Whether a setting's value is this name, or a table with it."""
-    return value == name or f'"{name}"' in str(value)
+    return value == name or f'"{name}"' in str(value) or f"'{name}'" in str(value)
 
 
 def make(

@@ -1,0 +1,108 @@
+"""`inprofile unpack`: what a pack holds, and whether its runs can be had again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .._input import visible
+from .common import (
+    INTERRUPTED,
+    TERMINATED,
+    Jobs,
+    Json,
+    Refused,
+    Terminated,
+    emit,
+    full_disk,
+    guarded,
+    say,
+    terminable,
+)
+
+if TYPE_CHECKING:
+    from ..studies.pack import Compared
+
+
+@guarded
+def unpack(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What inprofile pack has written.", show_default=False)
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Run its results again, and say whether they are the same.")
+    ] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Let mechanisms in Python that the pack brings run.")
+    ] = False,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where its files go; new runs go to FOLDER.again. Default: FILE without its endings.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    json_: Json = False,
+) -> None:
+    """Unpack what inprofile pack has written; with --verify run it again, and compare."""
+    from ..studies.pack import NoPack, Pack, Untrusted
+    from ..studies.pack import verify as work
+
+    try:
+        pack = Pack(file)
+    except NoPack as error:
+        raise Refused(str(error)) from None
+    place = into or Path(file.name.removesuffix(".zip").removesuffix(".pack"))
+    with full_disk(place):
+        pack.unpack(place)
+    if not verify:
+        if json_:
+            emit({"folder": str(place), "results": pack.about["results"], "verified": None})
+        else:
+            say(f"{len(pack.files)} files are in {place}, as they were packed.")
+        return
+    again = place.with_name(f"{place.name}.again")
+
+    def tell(text: str) -> None:
+        sys.stderr.write(f"Running again: {visible(text, lines=False)}\n")
+
+    try:
+        with terminable(), full_disk(again):
+            found = work(pack, place, trust=trust, jobs=jobs, tell=tell)
+    except Untrusted as error:
+        raise Refused(f"{file}: {error}") from None
+    except KeyboardInterrupt as error:
+        sys.stderr.write(
+            f"Interrupted: what is finished is kept in {visible(str(again))}; the same command goes on from"
+            " there.\n"
+        )
+        ended = Terminated in (type(error), type(error.__cause__))
+        raise typer.Exit(TERMINATED if ended else INTERRUPTED) from None
+    if json_:
+        emit({"folder": str(place), "again": str(again), "verified": [one.to_json() for one in found]})
+    else:
+        say(_text(found, again, pack.about["versions"]))
+    if not all(one.holds for one in found):
+        raise typer.Exit(1)
+
+
+def _text(found: list[Compared], again: Path, versions: dict[str, str]) -> str:
+    lines = []
+    counts: dict[str, int] = {}
+    for one in found:
+        shown = ", ".join(one.details[:5]) + ", …" * (len(one.details) > 5)
+        lines.append(f"{one.kind} {one.place}: {one.outcome}{f': {shown}' if shown else ''}")
+        counts[one.outcome] = counts.get(one.outcome, 0) + 1
+    summed = ", ".join(f"{n} {what}" for what, n in counts.items())
+    lines.append(f"Of {len(found)}: {summed}. The new runs are in {again}.")
+    if "same rows" in counts:
+        others = ", ".join(f"{name} {version}" for name, version in versions.items())
+        lines.append(
+            f"Every figure is the same where the rows are; other versions wrote these files ({others})."
+        )
+    return "\n".join(lines)

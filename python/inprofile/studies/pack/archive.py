@@ -1,0 +1,248 @@
+"""The file of a pack: a zip archive of files that are stored as they are, its list first.
+
+    pack.json        what is in it, every file with its size and SHA-256
+    mechanisms/…     the code of mechanisms in Python that its results name
+    folder/…         the folder's files
+
+Nothing in it is compressed, linked or encrypted, and it has no times: the same files give the same bytes, and
+a pack never holds more than it has bytes itself. All of that is checked before anything is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from ..._input import check_file, visible
+from ...run.storage import LARGEST_MANIFEST, FolderInUse, check_folder, replace_folder
+
+__all__ = ["CODE", "FILES", "Changed", "NoPack", "Pack", "write"]
+
+LIST, CODE, FILES = "pack.json", "mechanisms", "folder"
+FORMAT = 1
+MOST_FILES = 100_000
+_BLOCK = 1 << 20
+_DATE = (1980, 1, 1, 0, 0, 0)
+_NAME = re.compile(r"[^\x00-\x1f\x7f\\:]+")
+
+
+class NoPack(ValueError):
+    """A file that is no pack, or one that nobody should unpack; the text says why."""
+
+
+class Changed(NoPack):
+    """A pack that is not as it was packed."""
+
+
+def write(place: Path, about: Mapping[str, Any], files: Mapping[str, Path | bytes]) -> str:
+    """Write a pack of these files by their names in it, whole or not at all; its SHA-256.
+
+    `about` is what its list says besides the files. Raises OSError.
+    """
+    listed = {name: _weighed(of) for name, of in sorted(files.items())}
+    body = {"format": FORMAT, **about, "files": listed}
+    text = json.dumps({**body, "sha256": _seal(body)}, ensure_ascii=False, indent=1, sort_keys=True)
+    part = place.with_name(f".{place.name}.part")
+    try:
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as made:
+            _put(made, LIST, f"{text}\n".encode())
+            for name, of in sorted(files.items()):
+                _put(made, name, of)
+        part.replace(place)
+    except BaseException as error:
+        part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror or str(error), str(place)) from error
+        raise
+    return str(_weighed(place)["sha256"])
+
+
+def _put(made: zipfile.ZipFile, name: str, of: Path | bytes) -> None:
+    info = zipfile.ZipInfo(name, _DATE)
+    info.create_system = 3
+    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    info.file_size = len(of) if isinstance(of, bytes) else of.stat().st_size
+    with made.open(info, "w") as file:
+        for block in _blocks(of):
+            file.write(block)
+
+
+def _weighed(of: Path | bytes) -> dict[str, Any]:
+    digest, size = hashlib.sha256(), 0
+    for block in _blocks(of):
+        digest.update(block)
+        size += len(block)
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _blocks(of: Path | bytes) -> Iterator[bytes]:
+    if isinstance(of, bytes):
+        yield of
+        return
+    with of.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+def _seal(body: Mapping[str, Any]) -> str:
+    """Of the list itself, which has no other digest."""
+    return hashlib.sha256(json.dumps(body, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+
+class Pack:
+    """A pack that has been checked: as it was packed, and safe to be written out."""
+
+    def __init__(self, file: str | Path) -> None:
+        """Read it all, and write nothing. Raises NoPack, Changed, OSError."""
+        self.file = Path(file)
+        check_file(self.file)
+        try:
+            with zipfile.ZipFile(self.file) as archive:
+                infos = archive.infolist()
+                _check_members(self.file, infos)
+                self.about = self._list(archive, infos)
+                self._check_files(archive, infos)
+        except (
+            zipfile.BadZipFile,
+            zipfile.LargeZipFile,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:
+            raise NoPack(f"{file} is no pack, or a damaged one: {visible(str(error))}") from None
+
+    @property
+    def files(self) -> Mapping[str, Mapping[str, Any]]:
+        """Bytes and SHA-256 of each file."""
+        found: Mapping[str, Mapping[str, Any]] = self.about["files"]
+        return found
+
+    def _list(self, archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> dict[str, Any]:
+        if not infos or infos[0].filename != LIST or infos[0].file_size > LARGEST_MANIFEST:
+            raise NoPack(f"{self.file} is no pack: {LIST} is not the first in it. inprofile pack writes one")
+        try:
+            about = json.loads(archive.read(infos[0]))
+            seal = about.pop("sha256")
+            if about["format"] != FORMAT:
+                raise NoPack(f"{self.file} is a pack of another format: take the version that wrote it")
+            files = about["files"]
+            entries = [(str(n), int(f["bytes"]), str(f["sha256"])) for n, f in files.items()]
+            results = [(str(r["place"]), str(r["kind"])) for r in about["results"]]
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            if isinstance(error, NoPack):
+                raise
+            raise NoPack(f"{self.file}: {LIST} cannot be read: {visible(str(error))}") from None
+        if _seal(about) != seal:
+            raise Changed(f"{self.file} was changed: {LIST} is not as it was written")
+        for name in [*(n for n, _, _ in entries), *(f"{FILES}/{place}" for place, _ in results)]:
+            _check_name(self.file, name)
+        return dict(about)
+
+    def _check_files(self, archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> None:
+        """Raise Changed where what is there is not what the list says."""
+        there = {info.filename: info for info in infos[1:]}
+        wrong = [f"{name} is missing" for name in self.files if name not in there]
+        wrong += [f"{name} was added" for name in there if name not in self.files]
+        for name, info in there.items():
+            if name in self.files and _read(archive, info) != self.files[name]["sha256"]:
+                wrong.append(f"{name} is not as it was packed")
+        if wrong:
+            more = f", and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+            raise Changed(f"{self.file} was changed: {visible('; '.join(wrong[:5]), lines=False)}{more}")
+
+    def unpack(self, into: str | Path) -> Path:
+        """Write its files into a new folder, whole or not at all; one with just these is left as it is.
+
+        Raises FolderInUse where anything else is there, OSError.
+        """
+        place = Path(into)
+        if place.exists():
+            if self._is_there(place):
+                return place
+            raise FolderInUse(f"{place} is there, and holds something else: choose another by --into")
+        check_folder(place.parent)
+        total = sum(int(f["bytes"]) for f in self.files.values())
+        free = shutil.disk_usage(place.parent).free
+        if total > free:
+            raise OSError(28, f"has room for {free:,} bytes, and the pack needs {total:,}", str(place.parent))
+        part = place.with_name(f".{place.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        try:
+            with zipfile.ZipFile(self.file) as archive:
+                for name in (LIST, *self.files):
+                    target = part / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    with archive.open(name) as source, target.open("xb") as sink:
+                        shutil.copyfileobj(source, sink, _BLOCK)
+            replace_folder(part, place)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        return place
+
+    def _is_there(self, place: Path) -> bool:
+        found = {str(p.relative_to(place)): p for p in place.rglob("*") if p.is_symlink() or not p.is_dir()}
+        if found.keys() != {LIST, *self.files} or any(p.is_symlink() for p in found.values()):
+            return False
+        return all(_weighed(found[name])["sha256"] == f["sha256"] for name, f in self.files.items())
+
+
+def _check_members(file: Path, infos: list[zipfile.ZipInfo]) -> None:
+    """Raise NoPack for anything but files that are stored, each under a name below the folder it goes to."""
+    if len(infos) > MOST_FILES:
+        raise NoPack(f"{file} has {len(infos):,} files, and a pack {MOST_FILES:,} at most")
+    seen: set[str] = set()
+    for info in infos:
+        name = visible(info.filename, lines=False)
+        if info.flag_bits & 0x1:
+            raise NoPack(f"{file}: {name} is encrypted: a pack never is")
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+            raise NoPack(
+                f"{file}: {name} is compressed, {info.compress_size:,} bytes to {info.file_size:,}: the files"
+                " of a pack are stored as they are"
+            )
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG) or info.is_dir():
+            what = "a link" if kind == stat.S_IFLNK else "no file"
+            raise NoPack(f"{file}: {name} is {what}: a pack has files only")
+        _check_name(file, info.filename)
+        # Some file systems do not tell capitals.
+        if info.filename.casefold() in seen:
+            raise NoPack(f"{file}: {name} is in it twice")
+        seen.add(info.filename.casefold())
+    folders = {str(parent).casefold() for name in seen for parent in PurePosixPath(name).parents}
+    if both := sorted(folders & seen):
+        raise NoPack(f"{file}: {visible(both[0], lines=False)} is a file, and a folder of others")
+    total = sum(info.file_size for info in infos)
+    if total > file.stat().st_size:
+        raise NoPack(f"{file} says that it holds {total:,} bytes, more than it has itself")
+
+
+def _check_name(file: Path, name: str) -> None:
+    path = PurePosixPath(name)
+    ends = name.startswith((f"{CODE}/", f"{FILES}/")) or name == LIST
+    plain = _NAME.fullmatch(name) and not path.is_absolute() and "//" not in name
+    if not plain or ".." in path.parts or not ends:
+        raise NoPack(
+            f'{file}: "{visible(name, lines=False)}" leads out of the folder that a pack is written into:'
+            " nothing was written"
+        )
+
+
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
+    digest = hashlib.sha256()
+    file: IO[bytes]
+    try:
+        with archive.open(info) as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+    except zipfile.BadZipFile:
+        return "damaged"
+    return digest.hexdigest()

@@ -1,0 +1,184 @@
+"""What a folder holds, for its pack: results and sweeps, the code they need, everything else as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...own.engine import __version__, engine_digest, package
+from ...own.sources import Source
+from ...run.kept import HEAD as UNFINISHED
+from ...run.results import read
+from ...run.storage import MANIFEST, ResultError
+from ..sweep import read_sweep
+from ..sweep.plan import HEAD
+from .archive import CODE, FILES, write
+
+__all__ = ["NotPacked", "pack"]
+
+#: Not part of the work: caches, version control, what begins with a dot.
+_LEFT_OUT = ("__pycache__", "node_modules")
+
+
+class NotPacked(ValueError):
+    """A folder that cannot be packed; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A result or sweep."""
+
+    place: str
+    kind: str
+    title: str
+    digest: str
+    seeds: Sequence[int]
+    version: str
+    own: Mapping[str, str]
+    sources: Sequence[Source]
+
+
+def pack(folder: str | Path, out: str | Path) -> dict[str, Any]:
+    """Write a pack of a folder to `out`; what is in it, with its SHA-256.
+
+    Raises NotPacked, ResultError for a result that is not whole, OSError.
+    """
+    place, target = Path(folder), Path(out)
+    if not place.is_dir():
+        raise NotPacked(f"{folder}: there is no such folder")
+    if target.resolve().is_relative_to(place.resolve()):
+        raise NotPacked(f"--out {out} is in the folder that is packed: choose a place outside of it")
+    files = dict(_files(place))
+    results = list(_results(place, files))
+    if not results:
+        raise NotPacked(
+            f"{folder} holds no result: give a folder in which run --out or sweep --out has written one"
+        )
+    code, mechanisms = _code(results)
+    made = package()
+    about = {
+        "inprofile": __version__,
+        "engine": engine_digest(),
+        "wheel": None if made is None else {"name": made[0], "version": made[1]},
+        "versions": _versions(),
+        "mechanisms": mechanisms,
+        "results": [
+            {
+                "place": r.place,
+                "kind": r.kind,
+                "title": r.title,
+                "digest": r.digest,
+                "seeds": list(r.seeds),
+                "version": r.version,
+                "mechanisms": dict(r.own),
+            }
+            for r in results
+        ],
+    }
+    named: dict[str, Path | bytes] = {f"{FILES}/{name}": path for name, path in files.items()}
+    digest = write(target, about, named | code)
+    return {**about, "file": str(target), "files": len(named), "sha256": digest}
+
+
+def _files(place: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(place.rglob("*")):
+        parts = path.relative_to(place).parts
+        if any(part in _LEFT_OUT or part.startswith(".") for part in parts):
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise NotPacked(
+                f"{path} is a link or a device, and a pack has files only: put the file itself there"
+            )
+        if path.name == UNFINISHED:
+            raise NotPacked(
+                f"{path.parent} has runs of an unfinished result: give its command again, or remove it"
+            )
+        if path.is_file():
+            yield "/".join(parts), path
+
+
+def _results(place: Path, files: Mapping[str, Path]) -> Iterator[_Found]:
+    for name in files:
+        inner, _, last = f"./{name}".rpartition("/")
+        where = inner.removeprefix("./").removeprefix(".") or "."
+        if last == MANIFEST:
+            found = read(place / where)
+            of = found.provenance
+            yield _Found(
+                where, "run", of.title, of.digest, of.seeds, of.version, _own(of.experiment), of.sources
+            )
+        elif last == HEAD:
+            sweep = read_sweep(place / where)
+            head = sweep.head
+            digest = hashlib.sha256(str(head["experiment"]).encode()).hexdigest()
+            own = {**_own(str(head["experiment"])), **head.get("own", {})}
+            yield _Found(
+                where, "sweep", sweep.title, digest, head["seeds"], head["version"], own, sweep.sources
+            )
+
+
+def _own(experiment: str) -> dict[str, str]:
+    """The mechanisms of one's own that an experiment names, with their digests."""
+    try:
+        return dict(json.loads(experiment).get("own", {}))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ResultError(f"the stored experiment cannot be read: {error}") from None
+
+
+def _code(results: Sequence[_Found]) -> tuple[dict[str, Path | bytes], list[dict[str, Any]]]:
+    """Files with the mechanisms' code, and where each mechanism is. Raises NotPacked for one without."""
+    texts: dict[str, bytes] = {}
+    entries: dict[tuple[str, str], dict[str, Any]] = {}
+    for result in results:
+        by_name = {name: source for source in result.sources for name in source.mechanisms}
+        for name, digest in result.own.items():
+            entry: dict[str, Any] = {"name": name, "sha256": digest}
+            if name in by_name:
+                entry["file"] = _kept(texts, result, by_name[name], name)
+            elif digest == engine_digest() and (made := package()) is not None:
+                entry["wheel"] = f"{made[0]} {made[1]}"
+            else:
+                raise NotPacked(
+                    f"{result.place}: the code of {name} (SHA-256 {digest[:12]}…) is neither in the result"
+                    " nor in the engine that is installed: install the wheel it was run with, or run it again"
+                )
+            entries.setdefault((name, digest), entry)
+    return dict(texts.items()), [entries[key] for key in sorted(entries)]
+
+
+def _kept(texts: dict[str, bytes], result: _Found, source: Source, name: str) -> str:
+    digest = source.mechanisms[name]
+    text = None if source.text is None else source.text.encode()
+    if text is None or not source.file:
+        where = (
+            f"its file, {source.file}, is not kept in it" if source.file else "it was typed into a session"
+        )
+        raise NotPacked(
+            f"{result.place}: the source of {name} is gone: {where}. Put the class into a file, and run again"
+            " with it: --mechanism FILE"
+        )
+    classes = re.findall(rb"^\s*class\s+(\w+)", text, re.MULTILINE)
+    if digest not in {hashlib.sha256(text + cls).hexdigest() for cls in classes}:
+        raise NotPacked(
+            f"{result.place}: the text of {source.file} that it holds is not the code it was run with"
+        )
+    number = 1
+    while texts.setdefault(at := f"{CODE}/{number}/{Path(source.file).name}", text) != text:
+        number += 1
+    return at
+
+
+def _versions() -> dict[str, str]:
+    """Of what numbers and bytes depend on besides the engine."""
+    import numpy as np
+    import pyarrow as pa
+    import scipy
+
+    found = {"numpy": np.__version__, "pyarrow": pa.__version__, "scipy": scipy.__version__}
+    return {"python": platform.python_version(), **found}

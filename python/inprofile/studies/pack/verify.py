@@ -1,0 +1,196 @@
+"""Running what a pack holds again, and comparing: the same bytes, the same rows, or what differs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..._input import read_file
+from ...experiment.scenario import Scenario, ScenarioError
+from ...own.engine import engine_digest, package
+from ...own.registry import digests, load_classes, registered
+from ...run.kept import run_kept
+from ...run.ledger import LEDGER
+from ...run.pool import Local
+from ...run.results import read
+from ...run.storage import LARGEST_MANIFEST, MANIFEST, TABLES, FolderInUse, ResultError, write_whole
+from ...run.tables import Room, TooManyRows
+from ..sweep import SweepError, read_sweep, run_plan
+from ..sweep.dataset import TABLES as DATASET
+from ..sweep.dataset import part_files
+from ..sweep.plan import HEAD, plan_of
+from .archive import FILES, Pack
+
+__all__ = ["Compared", "Untrusted", "verify"]
+
+_OF = "verified.json"
+
+
+class Untrusted(ValueError):
+    """A pack with code that nobody has said may run."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How one result of a pack came out."""
+
+    place: str
+    kind: str
+    outcome: str
+    """`same bytes`, `same rows`, `different`, or `not run again`."""
+    details: Sequence[str] = ()
+    """Files that differ, or why it was not run."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figures are the same."""
+        return self.outcome in ("same bytes", "same rows")
+
+    def to_json(self) -> dict[str, Any]:
+        """As `unpack --json` prints it."""
+        return {**vars(self), "details": list(self.details)}
+
+
+def verify(
+    pack: Pack,
+    into: Path,
+    *,
+    trust: bool = False,
+    jobs: int | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Compared]:
+    """Run every result of a pack again, in a folder beside `into`, where it is unpacked, and compare.
+
+    What is finished stays there: an interrupted call goes on. `trust` lets the pack's mechanisms in Python
+    run; `tell` is told what is run. Raises Untrusted, FolderInUse, OSError, KeyboardInterrupt.
+    """
+    if (code := [m for m in pack.about["mechanisms"] if "file" in m]) and not trust:
+        named = ", ".join(f"{m['name']} in {into / m['file']}" for m in code)
+        raise Untrusted(
+            f"it brings code in Python, which runs as you do: {named}. Read it, then give the same"
+            " command with --trust"
+        )
+    again = into.with_name(f"{into.name}.again")
+    _mine(again, pack)
+    found = []
+    for result in pack.about["results"]:
+        tell(f"{result['place']}: {result['title']}")
+        there, here = into / FILES / result["place"], again / "results" / result["place"]
+        try:
+            _code(pack, result, into)
+            _run(result["kind"], there, here, jobs)
+        except _NotAgain as error:
+            found.append(Compared(result["place"], result["kind"], "not run again", [str(error)]))
+            continue
+        found.append(_compared(result, there, here))
+    return found
+
+
+class _NotAgain(Exception):
+    """A result that cannot be run here."""
+
+
+def _mine(again: Path, pack: Pack) -> None:
+    """Make the folder of what is run again; raise FolderInUse where it is another pack's or engine's."""
+    head = {"list": pack.about["files"], "results": pack.about["results"], "engine": engine_digest()}
+    text = json.dumps(head, sort_keys=True).encode()
+    if (again / _OF).exists():
+        if read_file(again / _OF, LARGEST_MANIFEST) != text:
+            raise FolderInUse(
+                f"{again} has runs of another pack, or of another version of Inprofile: remove it, or choose"
+                " another folder by --into"
+            )
+        return
+    if again.exists() and any(again.iterdir()):
+        raise FolderInUse(f"{again} holds other things: remove it, or choose another folder by --into")
+    again.mkdir(parents=True, exist_ok=True)
+    write_whole(again / _OF, text)
+
+
+def _code(pack: Pack, result: Mapping[str, Any], into: Path) -> None:
+    """Have the classes that a result names registered as they were; raise _NotAgain."""
+    where = {(m["name"], m["sha256"]): m for m in pack.about["mechanisms"]}
+    for name, digest in result["mechanisms"].items():
+        entry = where.get((name, digest), {})
+        if "file" in entry:
+            if digests([name]).get(name) != digest if name in registered() else True:
+                try:
+                    load_classes(into / entry["file"])
+                except Exception as error:
+                    raise _NotAgain(f"{entry['file']}: {type(error).__name__}: {error}") from None
+            if name not in registered() or digests([name])[name] != digest:
+                raise _NotAgain(f"{entry['file']} has no {name} with the SHA-256 {digest}")
+        elif digest != engine_digest():
+            wheel = entry.get("wheel", "a wheel that the pack does not name")
+            here = "none is installed here" if package() is None else "another build is installed here"
+            raise _NotAgain(
+                f"{name} is compiled, in {wheel}, engine SHA-256 {digest}, and {here}: install that wheel"
+            )
+
+
+def _run(kind: str, there: Path, here: Path, jobs: int | None) -> None:
+    """Make the result again where it is not there yet; raise _NotAgain where that cannot be."""
+    try:
+        if kind == "sweep":
+            plan = plan_of(read_sweep(there).head)
+            run_plan(plan, here, Local(jobs))
+            return
+        was = read(there)
+        of = was.provenance
+        if of.live is not None:
+            raise _NotAgain("it was measured with real hosts, and no two such runs are the same")
+        if of.text is None:
+            raise _NotAgain("it was written by a version that did not keep the experiment's text")
+        scenario = Scenario(of.text, "experiment", of.overrides)
+        if scenario.canonical != of.experiment:
+            raise _NotAgain(f"this version reads its experiment otherwise; it was run with {of.version}")
+        if not (here / MANIFEST).exists():
+            here.parent.mkdir(parents=True, exist_ok=True)
+            run_kept(scenario, of.seeds, here, jobs=jobs, trace=was.verdicts.num_rows > 0)
+    except (ScenarioError, SweepError) as error:
+        raise _NotAgain(f"this version does not run it: {error}") from None
+    except (ResultError, TooManyRows) as error:
+        raise _NotAgain(str(error)) from None
+
+
+def _compared(result: Mapping[str, Any], there: Path, here: Path) -> Compared:
+    """File by file: a result's own, and of a sweep its dataset."""
+    rows: list[str] = []
+    bytes_: list[str] = []
+    for name in _names(result["kind"], there, here):
+        a, b = there / name, here / name
+        if not (a.exists() and b.exists()):
+            rows.append(f"{name} is only {'in the pack' if a.exists() else 'in the new runs'}")
+        elif a.read_bytes() != b.read_bytes():
+            same = _same_rows(a, b) if name.endswith(".parquet") else _same_but_builds(a, b)
+            (bytes_ if same else rows).append(name)
+    if rows:
+        return Compared(result["place"], result["kind"], "different", rows)
+    outcome = "same rows" if bytes_ else "same bytes"
+    return Compared(result["place"], result["kind"], outcome, bytes_)
+
+
+def _names(kind: str, *places: Path) -> list[str]:
+    """The files of a result, or of a sweep's dataset."""
+    if kind != "sweep":
+        return [MANIFEST, *(f"{name}.parquet" for name in TABLES)]
+    parts = {str(p.relative_to(of)) for of in places for name in DATASET for p in part_files(of, name)}
+    return [HEAD, LEDGER, *sorted(parts)]
+
+
+def _same_rows(a: Path, b: Path) -> bool:
+    room = Room()
+    one, other = (room.read(path).replace_schema_metadata(None) for path in (a, b))
+    return bool(one.equals(other))
+
+
+def _same_but_builds(a: Path, b: Path) -> bool:
+    """Of the files that say what was run: whether they differ in nothing but version and build."""
+    if a.name == LEDGER:
+        # It has the checksums of tables, which are compared themselves.
+        return True
+    one, other = (json.loads(p.read_bytes()) for p in (a, b))
+    return all(one.get(key) == other.get(key) for key in {*one, *other} - {"version", "engine"})

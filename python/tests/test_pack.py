@@ -1,0 +1,298 @@
+"""Packs: run again they give the same bytes, a changed one is refused, and a hostile one writes nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inprofile
+from inprofile import own
+from inprofile.own import registry
+from inprofile.studies.pack import Changed, NoPack, NotPacked, Pack, Untrusted, pack, verify
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "guides" / "own_mechanisms.py"
+SHORT = {
+    "duration": "2 s",
+    "measure": {"from": "0.5 s", "to": "2 s"},
+    "flows.assured.start": "0 s",
+    "monitors": [],
+}
+BASE = inprofile.parse(inprofile.STARTER).with_(SHORT)
+QUEUE = "links.bottleneck.queue"
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """What a test registers is gone after it."""
+    before = dict(registry._REGISTERED)
+    yield
+    registry._REGISTERED.clear()
+    registry._REGISTERED.update(before)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an experiment, a result, a sweep, and a text."""
+    place = tmp_path_factory.mktemp("work") / "paper"
+    BASE.run(seeds=2).write(place / "r")
+    inprofile.sweep(BASE, {f"{QUEUE}.limit": {"a": "20 packets", "b": "60 packets"}}, place / "s", seeds=2)
+    (place / "notes.md").write_text("What was tried.\n")
+    return place
+
+
+@pytest.fixture
+def file(plain: Path, tmp_path: Path) -> Path:
+    pack(plain, tmp_path / "p.zip")
+    return tmp_path / "p.zip"
+
+
+def outcomes(file: Path, into: Path, **more: Any) -> dict[str, str]:
+    made = Pack(file)
+    made.unpack(into)
+    return {one.place: one.outcome for one in verify(made, into, **more)}
+
+
+def test_a_pack_gives_the_same_bytes_elsewhere(plain: Path, file: Path, tmp_path: Path) -> None:
+    assert outcomes(file, tmp_path / "there") == {"r": "same bytes", "s": "same bytes"}
+    unpacked = tmp_path / "there" / "folder"
+    assert (unpacked / "notes.md").read_text() == "What was tried.\n"
+    names = {str(p.relative_to(plain)) for p in plain.rglob("*")}
+    assert names == {str(p.relative_to(unpacked)) for p in unpacked.rglob("*")}
+
+
+def test_the_same_folder_is_the_same_pack(plain: Path, file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "other" / "paper"
+    shutil.copytree(plain, copy)
+    for path in copy.rglob("*"):
+        os.utime(path, (1, 1))
+    found = pack(copy, tmp_path / "q.zip")
+    assert (tmp_path / "q.zip").read_bytes() == file.read_bytes()
+    assert found["results"][0]["seeds"] == [1, 2]
+
+
+def test_figures_that_differ_are_told_from_bytes_that_do(file: Path, tmp_path: Path) -> None:
+    made = Pack(file)
+    into = made.unpack(tmp_path / "there")
+    assert all(one.holds for one in verify(made, into))
+    flows = into.with_name("there.again") / "results" / "r" / "flows.parquet"
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(flows)
+    pq.write_table(table, flows, compression="snappy")
+    first = verify(made, into)[0]
+    assert (first.outcome, list(first.details)) == ("same rows", ["flows.parquet"])
+    pq.write_table(table.slice(1), flows)
+    first = verify(made, into)[0]
+    assert (first.outcome, list(first.details)) == ("different", ["flows.parquet"])
+
+
+def test_mechanisms_in_python_come_along_and_run_only_when_trusted(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES, tmp_path / "mine.py")
+    own.load_classes(tmp_path / "mine.py")
+    place = tmp_path / "paper"
+    BASE.with_({QUEUE: {"aqm": "stale_out", "limit": "60 packets"}}).run(seeds=1).write(place / "r")
+    values = {
+        "red": {"aqm": "drop_tail", "limit": "9 packets"},
+        "mine": {"aqm": "stale_out", "limit": "9 packets"},
+    }
+    inprofile.sweep(BASE, {QUEUE: values}, place / "s", seeds=1)
+    found = pack(place, tmp_path / "p.zip")
+    assert [(m["name"], m["file"]) for m in found["mechanisms"]] == [("stale_out", "mechanisms/1/mine.py")]
+    (tmp_path / "mine.py").unlink()
+    registry._REGISTERED.clear()
+    with pytest.raises(Untrusted, match=r"stale_out in .*mechanisms/1/mine.py.*--trust"):
+        outcomes(tmp_path / "p.zip", tmp_path / "there")
+    assert own.registered() == {}
+    assert outcomes(tmp_path / "p.zip", tmp_path / "there", trust=True) == {
+        "r": "same bytes", "s": "same bytes",
+    }  # fmt: skip
+
+
+def test_a_mechanism_whose_source_is_gone_is_said(tmp_path: Path) -> None:
+    class Typed(inprofile.Aqm):
+        def arrive(self, now: float, packet: Any, queue: Any, rng: Any) -> str:
+            return "accept"
+
+    Typed.__module__ = "nowhere"
+    inprofile.register(Typed)
+    BASE.with_({QUEUE: {"aqm": "typed", "limit": "60 packets"}}).run(seeds=1).write(tmp_path / "p" / "r")
+    with pytest.raises(NotPacked, match="r: the source of typed is gone: it was typed into a session"):
+        pack(tmp_path / "p", tmp_path / "p.zip")
+    assert not (tmp_path / "p.zip").exists()
+
+
+def rewritten(
+    file: Path,
+    change: Callable[[dict[str, bytes]], None] = lambda files: None,
+    each: Callable[[zipfile.ZipInfo], None] = lambda info: None,
+) -> Path:
+    """A pack with other files, or other entries, than it had."""
+    with zipfile.ZipFile(file) as source:
+        files = {name: source.read(name) for name in source.namelist()}
+    change(files)
+    made = file.with_name("changed.zip")
+    with zipfile.ZipFile(made, "w") as target:
+        for name, data in files.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            each(info)
+            target.writestr(info, data)
+    return made
+
+
+def edited(files: dict[str, bytes]) -> None:
+    files["folder/notes.md"] = b"What was not tried.\n"
+
+
+def resealed(files: dict[str, bytes]) -> None:
+    about = json.loads(files["pack.json"])
+    about["results"][0]["seeds"] = [1]
+    files["pack.json"] = json.dumps(about).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (edited, "folder/notes.md is not as it was packed"),
+        (resealed, "pack.json is not as it was written"),
+        (lambda files: files.pop("folder/notes.md"), "folder/notes.md is missing"),
+        (lambda files: files.update({"folder/more.py": b""}), "folder/more.py was added"),
+    ],
+)
+def test_a_changed_pack_is_refused_with_what_changed(file: Path, change: Any, said: str) -> None:
+    with pytest.raises(Changed, match=said):
+        Pack(rewritten(file, change))
+
+
+def link(info: zipfile.ZipInfo) -> None:
+    if info.filename.endswith("notes.md"):
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
+
+
+def deflated(info: zipfile.ZipInfo) -> None:
+    info.compress_type = zipfile.ZIP_DEFLATED
+
+
+def named(name: str) -> Callable[[dict[str, bytes]], None]:
+    return lambda files: files.update({name: b"x"})
+
+
+@pytest.mark.parametrize(
+    ("change", "each", "said"),
+    [
+        (named("../evil"), None, "leads out of the folder"),
+        (named("folder/../../evil"), None, "leads out of the folder"),
+        (named("/etc/evil"), None, "leads out of the folder"),
+        (named("folder/a\\..\\evil"), None, "leads out of the folder"),
+        (named("folder/C:evil"), None, "leads out of the folder"),
+        (named("elsewhere/x"), None, "leads out of the folder"),
+        (named("folder/NOTES.md"), None, "is in it twice"),
+        (named("folder/notes.md/x"), None, "is a file, and a folder of others"),
+        (named("folder/empty/"), None, "is no file"),
+        (lambda files: None, link, "is a link"),
+        (lambda files: files.update({"folder/zeros": bytes(1 << 20)}), deflated, "is compressed"),
+    ],
+)
+def test_a_hostile_pack_is_refused_before_anything_is_written(
+    file: Path, tmp_path: Path, change: Any, each: Any, said: str
+) -> None:
+    made = rewritten(file, change, each or (lambda info: None))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(NoPack, match=said):
+        Pack(made).unpack(tmp_path / "there")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_files_that_overlap_in_the_archive_are_refused(tmp_path: Path) -> None:
+    # One megabyte that a thousand entries of the directory name: what is known as an overlapping bomb.
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as made:
+        made.writestr("pack.json", b"{}")
+        made.writestr("folder/0", bytes(1 << 20))
+        first = made.infolist()[1]
+        for number in range(1, 1000):
+            copy = zipfile.ZipInfo(f"folder/{number}")
+            copy.header_offset, copy.CRC = first.header_offset, first.CRC
+            copy.compress_size = copy.file_size = first.file_size
+            made.filelist.append(copy)
+    (tmp_path / "bomb.zip").write_bytes(data.getvalue())
+    with pytest.raises(NoPack, match="more than it has itself"):
+        Pack(tmp_path / "bomb.zip")
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04 nothing", b"x" * 1000])
+def test_what_is_no_pack_is_said(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.zip").write_bytes(data)
+    with pytest.raises(NoPack, match="is no pack"):
+        Pack(tmp_path / "x.zip")
+
+
+def test_folders_that_cannot_be_packed(plain: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotPacked, match="holds no result"):
+        pack(tmp_path / "empty", tmp_path / "p.zip")
+    with pytest.raises(NotPacked, match="is in the folder that is packed"):
+        pack(plain, plain / "p.zip")
+    shutil.copytree(plain, tmp_path / "linked")
+    (tmp_path / "linked" / "link").symlink_to("/etc/passwd")
+    with pytest.raises(NotPacked, match="is a link"):
+        pack(tmp_path / "linked", tmp_path / "p.zip")
+
+
+def test_another_folder_is_not_written_over(file: Path, tmp_path: Path) -> None:
+    made = Pack(file)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine.txt").write_text("mine")
+    with pytest.raises(inprofile.FolderInUse, match="holds something else"):
+        made.unpack(tmp_path / "there")
+    assert made.unpack(tmp_path / "new") == made.unpack(tmp_path / "new")
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    asked = [sys.executable, "-m", "inprofile", *arguments]
+    return subprocess.run(asked, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_the_commands_say_what_came_out(plain: Path, tmp_path: Path) -> None:
+    done = command("pack", str(plain), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "paper.pack.zip" in done.stdout
+    done = command("unpack", "--verify", "paper.pack.zip", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Of 2: 2 same bytes." in done.stdout
+    broken = rewritten(tmp_path / "paper.pack.zip", edited)
+    done = command("unpack", "--verify", broken.name, "--json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "notes.md is not as it was packed" in json.loads(done.stdout)["error"]
+
+
+def test_an_interrupted_verification_goes_on(tmp_path: Path) -> None:
+    long = BASE.with_({"duration": "400 s", "measure.to": "400 s"})
+    long.run(seeds=12).write(tmp_path / "paper" / "r")
+    pack(tmp_path / "paper", tmp_path / "p.zip")
+    asked = [sys.executable, "-m", "inprofile", "unpack", "--verify", "p.zip", "--jobs", "1"]
+    running = subprocess.Popen(asked, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    kept = tmp_path / "p.again" / "results" / "r.unfinished"
+    until = time.monotonic() + 120
+    while not list(kept.glob("piece-*.arrow")) and running.poll() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=120)[1]
+    assert running.returncode == 130, said
+    assert "the same command goes on from there" in said
+    assert list(kept.glob("piece-*.arrow")), "what was finished is kept"
+    done = command("unpack", "--verify", "p.zip", cwd=tmp_path)
+    assert "Of 1: 1 same bytes." in done.stdout, done.stderr
