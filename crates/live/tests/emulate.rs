@@ -136,7 +136,7 @@ fn ect1_goes_through_both_kernels() {
 #[test]
 fn datagrams_too_small_for_a_number_are_refused() {
     let planned =
-        |traffic: &str| emulate::Plan::of(&scenario(&[("flows.tcp.traffic", traffic)]).network(1, false));
+        |traffic: &str| emulate::Topology::of(&scenario(&[("flows.tcp.traffic", traffic)]).network(1, false));
     let refused = planned(r#"{ kind = "cbr", rate = "1 Mbit/s", packet = "35 B" }"#).expect_err("too small");
     assert_eq!(
         refused[0].to_string(),
@@ -153,10 +153,10 @@ fn classes_name_their_code_points() {
             r#"{{ scheduler = "priority", classes = [ {{ name = "{class}", aqm = "drop_tail", limit = "20 packets" }} ] }}"#
         );
         let s = scenario(&[("links.bottleneck.queue", &queue), ("flows.tcp.class", &format!("\"{class}\""))]);
-        let plan = emulate::Plan::of(&s.network(1, false)).expect("it can run");
+        let plan = emulate::Topology::of(&s.network(1, false)).expect("it can run");
         assert!(plan.connections.iter().all(|c| c.dscp == dscp), "{class}");
     }
-    let plan = emulate::Plan::of(&scenario(&[]).network(1, false)).expect("it can run");
+    let plan = emulate::Topology::of(&scenario(&[]).network(1, false)).expect("it can run");
     assert!(plan.connections.iter().all(|c| c.dscp.is_none()));
 }
 
@@ -178,7 +178,7 @@ fn what_cannot_run_is_refused_by_name() {
 #[test]
 fn a_reason_is_given_once() {
     let refused =
-        |set: &[(&str, &str)]| emulate::Plan::of(&scenario(set).network(1, false)).expect_err("refused");
+        |set: &[(&str, &str)]| emulate::Topology::of(&scenario(set).network(1, false)).expect_err("refused");
     let all = refused(&[("tcp.header", "\"60 B\"")]);
     let why = "headers of 60 B: the kernel's are 40 B, or 52 B with timestamps\n  write header = \"40 B\" or \"52 B\"";
     assert_eq!(Error::Refused(all[..1].to_vec()).to_string(), format!("flow tcp.0: {why}"));

@@ -10,7 +10,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::signal::Signal;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::Mark;
-use inprofile_live::datapath::marking::Marking;
+use inprofile_live::datapath::marker::Marking;
 use inprofile_live::datapath::{
     Charge, Datapath, Decision, FormerFlow, Parts, Policy, Rewrite, Sharing, Treatment, Witness,
 };

@@ -1,7 +1,7 @@
 //! Names of a network's parts, kept after the network is gone: what the numbers in an outcome stand for.
 
 use inprofile_sim::network::{Link, Network, Target, Transport};
-use inprofile_sim::outcome::Place;
+use inprofile_sim::outcome::VerdictPoint;
 
 /// The names of a network's numbered parts, and the content of its transfers.
 pub struct Names {
@@ -100,11 +100,11 @@ impl Names {
         self.links.iter().take(self.reported.len()).collect()
     }
 
-    pub fn place(&self, place: Place, flow: u32) -> &str {
+    pub fn place(&self, place: VerdictPoint, flow: u32) -> &str {
         match place {
-            Place::Queue(l) => self.links.get(l),
-            Place::Edge(e) => &self.edges[e as usize],
-            Place::Host => self.flows.get(flow),
+            VerdictPoint::Queue(l) => self.links.get(l),
+            VerdictPoint::Edge(e) => &self.edges[e as usize],
+            VerdictPoint::Host => self.flows.get(flow),
         }
     }
 }

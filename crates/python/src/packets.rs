@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use inprofile_live::capture;
-use inprofile_sim::logged::Incomplete;
 use inprofile_sim::ns2::trace;
+use inprofile_sim::run_log::Incomplete;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 

@@ -9,7 +9,7 @@ use inprofile_core::queue::counts::Counts;
 use inprofile_core::verdict::Cause;
 use inprofile_live::datapath::customer::CustomerCounts;
 use inprofile_live::datapath::lateness::Lateness;
-use inprofile_live::datapath::marking::MarkerCounts;
+use inprofile_live::datapath::marker::MarkerCounts;
 use inprofile_live::io::PortCounts;
 use inprofile_live::io::afpacket::Oddities;
 use inprofile_live::io::link::Link;

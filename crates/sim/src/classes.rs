@@ -10,13 +10,13 @@ use inprofile_core::verdict::{Cause, Why};
 
 use crate::clock::Clock;
 use crate::network;
-use crate::waiting::{Snapshot, Waiting};
+use crate::queued_packet::{QueuedPacket, Snapshot};
 
 /// The classes of one link.
 #[derive(Debug)]
 pub struct Classes<C> {
     /// Packets, disciplines and scheduler.
-    pub queue: Scheduled<Waiting<C>>,
+    pub queue: Scheduled<QueuedPacket<C>>,
     /// Packets waiting in each class, integrated over time in packet-picoseconds: each packet's waiting is added when it leaves.
     areas: Vec<u128>,
     /// Each class's snapshots at the boundaries of the window that have passed.
@@ -59,11 +59,11 @@ impl<C: Clock> Classes<C> {
     pub fn depart<W: Why>(
         &mut self,
         now: Time,
-        as_packet: impl Fn(&Waiting<C>) -> Packet,
+        as_packet: impl Fn(&QueuedPacket<C>) -> Packet,
         rng: &mut Rng,
         why: &mut W,
-        mut dropped: impl FnMut(Waiting<C>, Cause),
-    ) -> Option<Waiting<C>> {
+        mut dropped: impl FnMut(QueuedPacket<C>, Cause),
+    ) -> Option<QueuedPacket<C>> {
         let Classes { queue, areas, gone, .. } = self;
         let next = queue.depart(now, &as_packet, rng, why, |w, cause| {
             gone.push((as_packet(&w), w.waited(now)));
@@ -76,7 +76,7 @@ impl<C: Clock> Classes<C> {
     }
 
     /// A packet that a discipline has evicted, which leaves at `now`.
-    pub fn take_evicted(&mut self, now: Time) -> Option<Waiting<C>> {
+    pub fn take_evicted(&mut self, now: Time) -> Option<QueuedPacket<C>> {
         let class = self.queue.classes().iter().position(|class| class.queue.has_evicted())?;
         let victim = self.queue.take_evicted()?;
         self.areas[class] += victim.waited(now);

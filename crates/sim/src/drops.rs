@@ -8,7 +8,7 @@ use std::iter::successors;
 use inprofile_core::packet::Colour;
 use inprofile_core::verdict::Cause;
 
-use crate::outcome::{DropRow, Place};
+use crate::outcome::{DropRow, VerdictPoint};
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -24,7 +24,7 @@ pub struct Drops {
 /// Packets of one flow, lost at one place for one cause.
 #[derive(Debug)]
 struct Row {
-    place: Place,
+    place: VerdictPoint,
     cause: Cause,
     /// The next row of the flow.
     next: u32,
@@ -38,7 +38,7 @@ const LEAST_ROOM: usize = 64;
 impl Drops {
     /// One packet more is lost.
     #[inline]
-    pub fn count(&mut self, flow: u32, place: Place, cause: Cause, colour: Colour) {
+    pub fn count(&mut self, flow: u32, place: VerdictPoint, cause: Cause, colour: Colour) {
         let mut at = self.first.get(flow as usize).copied().unwrap_or(NONE);
         while let Some(row) = self.rows.get_mut(at as usize) {
             if row.place == place && row.cause == cause {
@@ -53,7 +53,7 @@ impl Drops {
     /// The first packet of a row.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, flow: u32, place: Place, cause: Cause, colour: Colour) {
+    fn begin(&mut self, flow: u32, place: VerdictPoint, cause: Cause, colour: Colour) {
         if self.first.len() <= flow as usize {
             self.first.resize(flow as usize + 1, NONE);
         }
@@ -93,7 +93,7 @@ mod tests {
             let causes = [Cause::OVERFLOW, Cause::EVICTED, Cause::UNMARKABLE];
             let (mut drops, mut table) = (Drops::default(), BTreeMap::<_, [u64; 3]>::new());
             for (flow, link, cause, colour) in losses {
-                let (place, cause) = (if link == 2 { Place::Host } else { Place::Queue(link) }, causes[cause]);
+                let (place, cause) = (if link == 2 { VerdictPoint::Host } else { VerdictPoint::Queue(link) }, causes[cause]);
                 drops.count(flow, place, cause, Colour::ALL[colour]);
                 table.entry((flow, place, cause)).or_default()[colour] += 1;
             }

@@ -28,7 +28,7 @@ use crate::route::{RouteIndex, Service};
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Delays, Flags, More, Sack, TimerKind};
 use crate::timer::{Due, Expiry};
-use crate::traffic::loading::Loading;
+use crate::traffic::page_load::PageLoad;
 use crate::traffic::{Origin, Source, outside, udp};
 use crate::world::World;
 
@@ -151,7 +151,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         world.busiest = busiest(&network, &immediate_ack, &services);
         let lookahead = lookahead(&network, &services);
         world.measures = Measures::of(&network);
-        world.pages = network.pages.iter().cloned().map(Loading::new).collect();
+        world.pages = network.pages.iter().cloned().map(PageLoad::new).collect();
         let waits = waits(&network);
         let mut of_flows = samples(&network);
         let (watches, mut ahead) = watches(&network, &services);

@@ -24,10 +24,10 @@ use crate::clock::Clock;
 use crate::link_queue::{LinkQueue, QueueState};
 use crate::measure::waits::Waits;
 use crate::network;
+use crate::queued_packet::QueuedPacket;
 use crate::route::Service;
 use crate::tcp::Sack;
 use crate::timer::Due;
-use crate::waiting::Waiting;
 
 /// What a link needs to know of a packet that bypasses its queue: size and colour, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,7 +254,7 @@ impl<C: Clock> Link<C> {
             }
         }
         let starts = now.max(self.free_at);
-        let item = Waiting::new(starts, slot, packet);
+        let item = QueuedPacket::new(starts, slot, packet);
         let q = self.queue.get_or_create();
         if busy {
             q.make_room(now);
@@ -335,7 +335,7 @@ impl<C: Clock> Link<C> {
     }
 
     /// A packet that the discipline has evicted from the queue, which it leaves at `now`.
-    pub fn take_evicted(&mut self, now: Time) -> Option<Waiting<C>> {
+    pub fn take_evicted(&mut self, now: Time) -> Option<QueuedPacket<C>> {
         let q = self.queue.get_mut()?;
         let victim = if let Some(classes) = &mut q.classes {
             classes.take_evicted(now)?

@@ -12,8 +12,8 @@ use inprofile_core::verdict::{Cause, Why};
 use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::measure::waits::Waits;
+use crate::queued_packet::{QueuedPacket, Snapshot};
 use crate::record::QueueRecord;
-use crate::waiting::{Snapshot, Waiting};
 
 /// The queue of a link, created on first use.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ const MOST_UNSEEN: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct QueueState<C: Clock> {
     /// The queue, unless there are classes.
-    pub fifo: Fifo<Waiting<C>>,
+    pub fifo: Fifo<QueuedPacket<C>>,
     /// Computed service: so many packets may join before it is looked at.
     unseen: u32,
     /// As long as fewer packets wait, the discipline admits the next one and asks nothing else; 0 where it may ask.
@@ -150,11 +150,11 @@ impl<C: Clock> QueueState<C> {
     pub fn depart_class<W: Why>(
         &mut self,
         now: Time,
-        as_packet: impl Fn(&Waiting<C>) -> Packet,
+        as_packet: impl Fn(&QueuedPacket<C>) -> Packet,
         shared: Option<&mut Rng>,
         why: &mut W,
-        mut dropped: impl FnMut(Waiting<C>, Cause),
-    ) -> Option<Waiting<C>> {
+        mut dropped: impl FnMut(QueuedPacket<C>, Cause),
+    ) -> Option<QueuedPacket<C>> {
         let (area, dropped_area, window) = (&mut self.area, &mut self.dropped_area, self.window);
         let rng = shared.unwrap_or(&mut self.rng);
         self.classes.as_mut()?.depart(now, as_packet, rng, why, |w, cause| {
@@ -174,7 +174,7 @@ impl<C: Clock> QueueState<C> {
     }
 
     /// A packet leaves the queue at `now` without being sent.
-    pub fn dropped(&mut self, packet: &Waiting<C>, now: Time) {
+    pub fn dropped(&mut self, packet: &QueuedPacket<C>, now: Time) {
         self.dropped_area += packet.waited_within(self.window, now);
     }
 }

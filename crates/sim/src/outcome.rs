@@ -187,7 +187,7 @@ pub struct DropRow {
     /// Which flow.
     pub flow: u32,
     /// Where.
-    pub place: Place,
+    pub place: VerdictPoint,
     /// Why.
     pub cause: Cause,
     /// By the colour they had.
@@ -196,7 +196,7 @@ pub struct DropRow {
 
 /// Where a verdict was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum VerdictPoint {
     /// A link's queue, by index.
     Queue(u32),
     /// An edge marker, by index.
@@ -226,7 +226,7 @@ pub struct VerdictRow {
     /// Whose.
     pub flow: u32,
     /// Where.
-    pub place: Place,
+    pub place: VerdictPoint,
     /// `in`, `out`, `red` (a marker's); `admit`, `mark`, `drop` (anybody's).
     pub verdict: &'static str,
     /// Why, if it was dropped.

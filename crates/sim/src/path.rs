@@ -19,7 +19,7 @@ use crate::event::EventKind;
 use crate::flow::Care;
 use crate::link::Shape;
 use crate::log::Code;
-use crate::outcome::Place;
+use crate::outcome::VerdictPoint;
 use crate::route::{Hop, NextStep};
 use crate::tcp::Flags;
 use crate::world::World;
@@ -110,7 +110,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         match l.admit(at, slot, &mut self.packets.get_mut(slot).packet) {
             Ok(there) => Some(there),
             Err(cause) => {
-                self.drop_packet(slot, Place::Queue(link), cause, at);
+                self.drop_packet(slot, VerdictPoint::Queue(link), cause, at);
                 None
             }
         }
@@ -173,8 +173,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Counts a dropped packet, and frees its slot.
-    pub(crate) fn drop_packet(&mut self, slot: u32, place: Place, cause: Cause, at: C) {
-        if let Place::Queue(link) = place {
+    pub(crate) fn drop_packet(&mut self, slot: u32, place: VerdictPoint, cause: Cause, at: C) {
+        if let VerdictPoint::Queue(link) = place {
             self.log(Code::Drop(cause), link, slot, at);
         }
         let t = *self.packets.get(slot);

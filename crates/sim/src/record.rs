@@ -80,9 +80,9 @@ pub(crate) fn rates(after: [u64; 3], before: [u64; 3], per_byte: f64) -> (f64, f
     (rate(after[0] - before[0]), rate(after[1] + after[2] - before[1] - before[2]))
 }
 
-/// What a monitor's sample sees of a queue.
+/// A queue as a monitor's sample sees it.
 #[derive(Debug)]
-pub struct Reading<'a> {
+pub struct QueueSample<'a> {
     /// Its discipline; none for all classes together, or where no packet has waited yet.
     pub aqm: Option<&'a AnyAqm>,
     /// Packets waiting by colour.
@@ -137,10 +137,10 @@ impl QueueRecord {
         C::at(self.next() + Duration(1))
     }
 
-    /// Takes the next sample of a queue that is as this reading says.
-    pub fn sample(&mut self, reading: &Reading<'_>) {
+    /// Takes the next sample of a queue.
+    pub fn sample(&mut self, queue: &QueueSample<'_>) {
         let (now, per_byte, mut row) = self.record.begin();
-        let &Reading { aqm, waiting, passed } = reading;
+        let &QueueSample { aqm, waiting, passed } = queue;
         row.push("packets", f64::from(waiting.iter().sum::<u32>()));
         row.push("packets_in", f64::from(waiting[0]));
         row.push("packets_out", f64::from(waiting[1] + waiting[2]));

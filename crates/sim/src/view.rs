@@ -5,8 +5,8 @@ use inprofile_core::registry::AnyAqm;
 
 use crate::clock::Clock;
 use crate::link::Link;
-use crate::record::{Passed, Reading};
-use crate::waiting::Snapshot;
+use crate::queued_packet::Snapshot;
+use crate::record::{Passed, QueueSample};
 
 /// A queue as monitors and results see it: a link's only one, one of its classes, or all of them together.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl<C: Clock> Link<C> {
     }
 
     /// What a sample sees of the queue as it is, or of one of its classes.
-    pub fn read(&self, class: Option<usize>) -> Reading<'_> {
+    pub fn read(&self, class: Option<usize>) -> QueueSample<'_> {
         match self.queue.get() {
             Some(q) if q.classes.is_none() => {
                 let mut passed = Passed::of(q.fifo.counts());
@@ -55,11 +55,11 @@ impl<C: Clock> Link<C> {
                     passed.arrived_bytes[i] += bytes;
                     passed.sent_bytes[i] += bytes;
                 }
-                Reading { aqm: Some(&q.aqm), waiting: q.fifo.waiting(), passed }
+                QueueSample { aqm: Some(&q.aqm), waiting: q.fifo.waiting(), passed }
             }
             _ => {
                 let QueueView { aqm, counts, waiting, .. } = self.view(class);
-                Reading { aqm, waiting, passed: Passed::of(&counts) }
+                QueueSample { aqm, waiting, passed: Passed::of(&counts) }
             }
         }
     }

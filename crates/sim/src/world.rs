@@ -18,13 +18,13 @@ use crate::log::{Code, Log, LogRow};
 use crate::marker::MarkerState;
 use crate::measure::Measures;
 use crate::network::NodeId;
-use crate::outcome::{Download, FlowCounts, Place, VerdictRow};
+use crate::outcome::{Download, FlowCounts, VerdictPoint, VerdictRow};
 use crate::packet::Slab;
 use crate::route::Routes;
 use crate::signals::Paths;
 use crate::tcp::Sack;
 use crate::timer::Due;
-use crate::traffic::loading::Loading;
+use crate::traffic::page_load::PageLoad;
 
 /// A packet that has arrived at an external host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub struct World<C: Clock, const TRACE: bool> {
     /// See `dropped_at_head`.
     pub(crate) figures: Figures,
     /// Pages of the web by number.
-    pub pages: Vec<Loading>,
+    pub pages: Vec<PageLoad>,
     /// Pages and chunks of video that have been received whole.
     pub downloads: Vec<Download>,
     /// What is measured beyond counts, if anything is.
@@ -174,7 +174,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         &mut self,
         at: Time,
         slot: u32,
-        place: Place,
+        place: VerdictPoint,
         word: (&'static str, Option<Cause>),
     ) {
         let t = self.packets.get(slot);

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::units::Duration;
-use inprofile_sim::logged::Incomplete;
 use inprofile_sim::ns2::trace;
+use inprofile_sim::run_log::Incomplete;
 use support::{Dumbbell, Queue, compare};
 
 #[test]

@@ -12,7 +12,7 @@ use inprofile_core::signal::Signal;
 use inprofile_core::units::{Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark};
 use inprofile_live::code_points::CodePoints;
-use inprofile_live::datapath::marking::Marking;
+use inprofile_live::datapath::marker::Marking;
 use inprofile_live::datapath::{
     Charge, Datapath, Decision, Parts, Policy, Rewrite, Sharing, Treatment, Witness,
 };
@@ -22,7 +22,7 @@ use inprofile_live::packet::{Layer, Seen, checksum, parse};
 use inprofile_sim::engine;
 use inprofile_sim::log::Code;
 use inprofile_sim::network::Network;
-use inprofile_sim::outcome::Place;
+use inprofile_sim::outcome::VerdictPoint;
 
 /// The fate of one packet, in the order of arrival at the edge.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,9 +92,9 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
     for v in &outcome.verdicts {
         let Some(row) = place_of.get(&v.packet).map(|i| &mut rows[*i]) else { continue };
         match v.place {
-            Place::Edge(0) => row.marker = (v.at, v.verdict),
+            VerdictPoint::Edge(0) => row.marker = (v.at, v.verdict),
             // A discipline that drops at departure says so a second time: the first is the arrival's.
-            Place::Queue(l) if l == link && row.queue.is_none() => {
+            VerdictPoint::Queue(l) if l == link && row.queue.is_none() => {
                 row.queue = Some((v.at, v.verdict, v.cause))
             }
             _ => {}

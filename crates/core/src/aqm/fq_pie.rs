@@ -143,8 +143,8 @@ impl Aqm for FqPie {
         let (packets, bytes) = (queue.packets_in(joins), queue.bytes_in(joins));
         why.note("flow_queue", f64::from(joins));
         why.note("flow_backlog", bytes as f64);
-        let found = pie::Found { packets, bytes, fits };
-        let verdict = flow.pie.arrive(&self.control, packet, found, rng, why);
+        let state = pie::QueueState { packets, bytes, fits };
+        let verdict = flow.pie.arrive(&self.control, packet, state, rng, why);
         if !matches!(verdict, Admission::Drop(_)) {
             if !flow.awake {
                 flow.awake = true;

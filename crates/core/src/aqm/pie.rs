@@ -63,7 +63,7 @@ impl Control {
 
 /// What an arrival finds.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct QueueState {
     /// Packets that wait.
     pub packets: u32,
     /// Bytes that wait.
@@ -194,25 +194,25 @@ impl Vars {
         &mut self,
         c: &Control,
         packet: &Packet,
-        found: Found,
+        state: QueueState,
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
         let p = &c.params;
         why.note("qdelay", self.qdelay);
         why.note("drop_prob", self.drop_prob);
-        if !found.fits {
+        if !state.fits {
             self.accu_prob = 0.0;
             return Admission::Drop(Cause::OVERFLOW);
         }
         if p.variant == Variant::Linux {
-            return self.arrive_linux(c, packet, found, rng, why);
+            return self.arrive_linux(c, packet, state, rng, why);
         }
         if let Some(from) = c.active_from {
             // §5.3
             let over = match from {
-                Backlog::Packets(n) => f64::from(found.packets) >= n,
-                Backlog::Bytes(n) => found.bytes as f64 >= n,
+                Backlog::Packets(n) => f64::from(state.packets) >= n,
+                Backlog::Bytes(n) => state.bytes as f64 >= n,
             };
             if !self.active && over {
                 // What was measured meanwhile holds on.
@@ -228,17 +228,17 @@ impl Vars {
             self.burst_allowance = p.max_burst;
         }
         let burst = self.burst_allowance > Duration(0);
-        if self.active && !burst && self.drop_early(c, found.bytes, rng, why) {
+        if self.active && !burst && self.drop_early(c, state.bytes, rng, why) {
             self.accu_prob = 0.0;
             let can_mark = p.ecn && packet.ecn.can_mark();
             // §5.1
             if !(can_mark && self.drop_prob < p.mark_ecnth) {
                 return Admission::Drop(EARLY);
             }
-            self.backlog = found.bytes + u64::from(packet.size);
+            self.backlog = state.bytes + u64::from(packet.size);
             return Admission::Mark;
         }
-        self.backlog = found.bytes + u64::from(packet.size);
+        self.backlog = state.bytes + u64::from(packet.size);
         Admission::Admit
     }
 
@@ -355,7 +355,7 @@ impl Aqm for Pie {
         why: &mut W,
     ) -> Admission {
         let (packets, bytes, fits) = (queue.packets(), queue.bytes(), queue.fits(packet.size));
-        self.vars.arrive(&self.control, packet, Found { packets, bytes, fits }, rng, why)
+        self.vars.arrive(&self.control, packet, QueueState { packets, bytes, fits }, rng, why)
     }
 
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(

@@ -48,9 +48,9 @@ pub(super) fn sampled(avg: f64, w: &Weight, q: f64) -> f64 {
 
 /// ns-2's clock, set for one arrival.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told(Option<Moment>);
+pub struct ArrivalClock(Option<Moment>);
 
-impl Told {
+impl ArrivalClock {
     /// For the call that follows.
     pub fn tell(&mut self, moment: Moment) {
         self.0 = Some(moment);
@@ -67,7 +67,7 @@ impl Told {
 /// Ages all averages by the time for which the link has been idle. Out of line, as most arrivals find it busy.
 #[cold]
 #[inline(never)]
-fn age<const N: usize>(vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>, told: &mut Told) {
+fn age<const N: usize>(vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>, told: &mut ArrivalClock) {
     if let (_, Some(secs)) = told.take(a) {
         vars.avg.iter_mut().for_each(|avg| *avg = aged(*avg, &c.weight, secs));
     }
@@ -95,7 +95,7 @@ pub fn p_b(c: &Curve, avg: f64, gentle: bool) -> f64 {
 #[derive(Clone, Debug, Default)]
 pub struct Ns2Variant<const RIO: bool> {
     /// ns-2's clock at the arrival under way.
-    pub told: Told,
+    pub told: ArrivalClock,
 }
 
 /// ns-2's RED.
@@ -116,7 +116,7 @@ impl<const RIO: bool> Variant for Ns2Variant<RIO> {
         if a.idle.is_some() {
             age(vars, c, a, &mut self.told);
         }
-        self.told = Told::default();
+        self.told = ArrivalClock::default();
         // Those that the arrival is a sample of.
         for i in (0..N).filter(|i| c.weights[a.colour][*i] > 0.0) {
             vars.avg[i] = sampled(vars.avg[i], &c.weight, a.lengths[i]);

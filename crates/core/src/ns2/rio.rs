@@ -11,7 +11,7 @@ use crate::aqm::red::DropAt;
 use crate::aqm::red::common::Config;
 use crate::aqm::red::law::{Arrival, Count, Curve, DropTest, EarlyTest, Floyd93, Rule, Variant, Vars};
 use crate::aqm::red::rio::{IN, OUT};
-use crate::ns2::red::{Ns2Rio, Told, aged, sampled};
+use crate::ns2::red::{ArrivalClock, Ns2Rio, aged, sampled};
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
@@ -67,7 +67,7 @@ impl UpdateAtIn for Floyd93 {
 #[derive(Clone, Debug, Default)]
 pub struct AtInOnly<R> {
     /// ns-2's clock at the arrival under way.
-    pub told: Told,
+    pub told: ArrivalClock,
     /// Start, in seconds, of an idle period that an OUT packet ended and no IN packet has seen yet.
     unseen: Option<f64>,
     variant: PhantomData<R>,

@@ -1,19 +1,19 @@
 //! Packets of one container in several queues, first in, first out each: for disciplines that keep flows apart.
 //!
-//! Which queue a packet joins, and which one sends, is the discipline's to say. All queues share one pool of places, as RFC 8290
+//! Which queue a packet joins, and which one sends, is the discipline's to say. All queues share one pool of slots, as RFC 8290
 //! §5.1 has it, so that an empty queue costs 32 bytes and a packet that joins or leaves one touches its neighbours alone. The pool
 //! grows to the most packets that have waited at once, as a ring would, and is allocated from no further.
 
 use crate::queue::End;
 use crate::queue::item::Item;
 
-/// No place.
+/// No slot.
 const NONE: u32 = u32::MAX;
 
 /// Half a cache line where an item has 24 bytes, and never over the edge of one: flows come by turns, and nothing of one is near.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
-struct Place<T> {
+struct Slot<T> {
     item: Option<T>,
     next: u32,
     /// Means nothing at the head: that of the next packet need not be touched when a head leaves.
@@ -34,13 +34,13 @@ const EMPTY: Line = Line { head: NONE, tail: NONE, packets: 0, bytes: 0 };
 /// Queues over one pool.
 #[derive(Clone, Debug)]
 pub struct FlowQueues<T> {
-    places: Vec<Place<T>>,
-    /// The first place that is free; each leads to the next.
+    slots: Vec<Slot<T>>,
+    /// The first slot that is free; each leads to the next.
     free: u32,
     lines: Vec<Line>,
     /// Which queue the packet in question joins.
     joins: u32,
-    /// The place of the packet that is expected next.
+    /// The slot of the packet that is expected next.
     expected: u32,
     /// What was read ahead, which means nothing: kept so that it is read.
     read: u32,
@@ -51,7 +51,7 @@ impl<T: Item> FlowQueues<T> {
     #[must_use]
     pub fn new(queues: u32) -> FlowQueues<T> {
         let lines = vec![EMPTY; queues as usize];
-        FlowQueues { places: Vec::new(), free: NONE, lines, joins: 0, expected: NONE, read: 0 }
+        FlowQueues { slots: Vec::new(), free: NONE, lines, joins: 0, expected: NONE, read: 0 }
     }
 
     /// The next packet joins this queue.
@@ -68,15 +68,15 @@ impl<T: Item> FlowQueues<T> {
     #[inline(always)]
     pub fn expect(&mut self, [first, second]: [u32; 2]) {
         let head = |queue: u32| self.lines.get(queue as usize).map_or(NONE, |line| line.head);
-        let place = self.places.get(head(second) as usize);
-        (self.expected, self.read) = (head(first), place.map_or(0, |place| place.next));
+        let slot = self.slots.get(head(second) as usize);
+        (self.expected, self.read) = (head(first), slot.map_or(0, |slot| slot.next));
     }
 
     /// The packet that is expected next, if one is.
     #[inline(always)]
     pub fn take_expected(&mut self) -> Option<&T> {
         let at = std::mem::replace(&mut self.expected, NONE);
-        self.places.get(at as usize)?.item.as_ref()
+        self.slots.get(at as usize)?.item.as_ref()
     }
 
     /// How many queues there are.
@@ -108,7 +108,7 @@ impl<T: Item> FlowQueues<T> {
     /// The packet at an end of this queue, or in the middle.
     #[must_use]
     pub fn get(&self, queue: u32, end: End) -> Option<&T> {
-        self.places[self.find(queue, end)? as usize].item.as_ref()
+        self.slots[self.find(queue, end)? as usize].item.as_ref()
     }
 
     /// A packet joins the tail of the queue that was [told](FlowQueues::join).
@@ -116,19 +116,19 @@ impl<T: Item> FlowQueues<T> {
     pub fn push(&mut self, item: T) {
         let line = &mut self.lines[self.joins as usize];
         let size = item.size();
-        let place = Place { item: Some(item), next: NONE, previous: line.tail };
+        let slot = Slot { item: Some(item), next: NONE, previous: line.tail };
         let at = self.free;
         let at = if at == NONE {
-            self.places.push(place);
-            self.places.len() as u32 - 1
+            self.slots.push(slot);
+            self.slots.len() as u32 - 1
         } else {
-            self.free = self.places[at as usize].next;
-            self.places[at as usize] = place;
+            self.free = self.slots[at as usize].next;
+            self.slots[at as usize] = slot;
             at
         };
         match line.tail {
             NONE => line.head = at,
-            tail => self.places[tail as usize].next = at,
+            tail => self.slots[tail as usize].next = at,
         }
         line.tail = at;
         line.packets += 1;
@@ -139,9 +139,9 @@ impl<T: Item> FlowQueues<T> {
     #[inline]
     pub fn take_head(&mut self, queue: u32) -> Option<T> {
         let line = self.lines.get_mut(queue as usize)?;
-        let place = self.places.get_mut(line.head as usize)?;
-        let item = place.item.take()?;
-        let next = std::mem::replace(&mut place.next, self.free);
+        let slot = self.slots.get_mut(line.head as usize)?;
+        let item = slot.item.take()?;
+        let next = std::mem::replace(&mut slot.next, self.free);
         self.free = std::mem::replace(&mut line.head, next);
         if next == NONE {
             line.tail = NONE;
@@ -157,16 +157,16 @@ impl<T: Item> FlowQueues<T> {
         if self.lines[queue as usize].head == at {
             return self.take_head(queue);
         }
-        let place = &mut self.places[at as usize];
-        let item = place.item.take()?;
-        let (next, previous) = (place.next, place.previous);
-        place.next = self.free;
+        let slot = &mut self.slots[at as usize];
+        let item = slot.item.take()?;
+        let (next, previous) = (slot.next, slot.previous);
+        slot.next = self.free;
         self.free = at;
         let line = &mut self.lines[queue as usize];
-        self.places[previous as usize].next = next;
+        self.slots[previous as usize].next = next;
         match next {
             NONE => line.tail = previous,
-            after => self.places[after as usize].previous = previous,
+            after => self.slots[after as usize].previous = previous,
         }
         line.packets -= 1;
         line.bytes -= u64::from(item.size());
@@ -176,9 +176,9 @@ impl<T: Item> FlowQueues<T> {
     /// Everything, queue after queue, head first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.lines.iter().flat_map(|line| {
-            let first = self.places.get(line.head as usize);
-            let chain = std::iter::successors(first, |place| self.places.get(place.next as usize));
-            chain.filter_map(|place| place.item.as_ref())
+            let first = self.slots.get(line.head as usize);
+            let chain = std::iter::successors(first, |slot| self.slots.get(slot.next as usize));
+            chain.filter_map(|slot| slot.item.as_ref())
         })
     }
 
@@ -200,7 +200,7 @@ impl<T: Item> FlowQueues<T> {
             End::Nth(n) => {
                 let mut at = line.head;
                 for _ in 0..n {
-                    at = self.places.get(at as usize)?.next;
+                    at = self.slots.get(at as usize)?.next;
                 }
                 at
             }

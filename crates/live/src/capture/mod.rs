@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use inprofile_core::packet::Kind;
 use inprofile_sim::log::{Code, LogRow};
-use inprofile_sim::logged::{self, Incomplete};
 use inprofile_sim::network::{Flow, Network};
+use inprofile_sim::run_log::{self, Incomplete};
 
 use crate::addresses;
 use crate::code_points::{CodePoints, Dscp};
@@ -116,7 +116,7 @@ pub fn run(
     let counts = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let mut capture = Capture::of(&network, request, Arc::clone(&counts)).map_err(Error::Refused)?;
     capture.begin(&network, request, &mut to).map_err(|e| Error::Incomplete(Incomplete::Write(e)))?;
-    logged::run(network, stop, to, move |row, to| capture.row(row, to)).map_err(Error::Incomplete)?;
+    run_log::run(network, stop, to, move |row, to| capture.row(row, to)).map_err(Error::Incomplete)?;
     let [passed, dropped] = [0, 1].map(|i: usize| counts[i].load(Ordering::Relaxed));
     Ok(Written { passed, dropped })
 }

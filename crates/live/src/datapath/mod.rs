@@ -9,10 +9,10 @@ pub mod buffers;
 mod charge;
 pub mod customer;
 pub mod delay_line;
-mod held;
 pub mod lateness;
-pub mod marking;
+pub mod marker;
 mod policy;
+mod queued_frame;
 mod setup;
 pub mod shaper;
 mod state;
@@ -32,11 +32,11 @@ use crate::packet::{self, Census, Layer};
 use buffers::{Buffers, Slot};
 pub use charge::Charge;
 use customer::CustomerCounts;
-use held::Held;
-use marking::Marking;
+use marker::Marking;
 pub use policy::{
     Contract, Decision, Foreseen, FormerFlow, MOST_MARKERS, Policy, Refusal, Rewrite, Treatment,
 };
+use queued_frame::QueuedFrame;
 pub use setup::{CustomerQueue, Parts, Sharing};
 use shaper::Shaper;
 pub use state::{ClassState, Totals};
@@ -79,7 +79,7 @@ pub struct Datapath<P> {
     markers: Vec<Marking>,
     /// Which of them keep state of single flows: the others are not even looked at when a flow comes or goes.
     keep_flows: Vec<bool>,
-    queue: Hierarchy<Held>,
+    queue: Hierarchy<QueuedFrame>,
     /// How many of the first classes have priority over all others.
     first: usize,
     customers: Vec<CustomerCounts>,
@@ -186,7 +186,7 @@ impl<P: Policy> Datapath<P> {
         let clear_link = treatment.clear_link
             && self.layer == Layer::Ethernet
             && seen.as_ref().map_or(true, |h| h.link.tags > 0 || h.link.labels > 0);
-        let held = Held {
+        let held = QueuedFrame {
             packet,
             on_link: self.charge.link(&seen),
             bits,

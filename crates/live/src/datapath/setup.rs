@@ -12,7 +12,7 @@ use inprofile_core::units::{Duration, Rate, Time};
 
 use crate::datapath::buffers::Buffers;
 use crate::datapath::customer::CustomerCounts;
-use crate::datapath::marking::Marking;
+use crate::datapath::marker::Marking;
 use crate::datapath::policy::Policy;
 use crate::datapath::shaper::Shaper;
 use crate::datapath::state::Totals;

@@ -6,8 +6,8 @@ use inprofile_core::queue::scheduled::Class;
 use inprofile_core::registry::AnyAqm;
 
 use crate::datapath::customer::CustomerCounts;
-use crate::datapath::held::Held;
-use crate::datapath::marking::Marking;
+use crate::datapath::marker::Marking;
+use crate::datapath::queued_frame::QueuedFrame;
 use crate::datapath::{CUSTOMERS, Datapath, FIRST, Refusal, SHARED};
 use crate::packet::Census;
 
@@ -48,7 +48,7 @@ impl Totals {
 
 /// A class, read only.
 #[derive(Clone, Copy, Debug)]
-pub struct ClassState<'a>(&'a Class<Held>);
+pub struct ClassState<'a>(&'a Class<QueuedFrame>);
 
 impl ClassState<'_> {
     /// The queue's counts.

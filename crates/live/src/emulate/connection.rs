@@ -23,7 +23,7 @@ const CHUNK: usize = 1 << 16;
 
 /// What a connection is like.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ConnectionConfig {
     /// The sender's address and the receiver's.
     pub addresses: (Ipv4Addr, Ipv4Addr),
     /// The kernel's name of the congestion control.
@@ -173,7 +173,7 @@ pub fn again(e: &io::Error) -> bool {
 ///
 /// # Errors
 /// What the system says.
-pub fn listen(namespace: &Namespace, plan: &Plan) -> io::Result<TcpListener> {
+pub fn listen(namespace: &Namespace, plan: &ConnectionConfig) -> io::Result<TcpListener> {
     namespace.within(|| {
         let socket = open(plan.congestion)?;
         let fd = socket.as_fd();
@@ -267,7 +267,7 @@ pub fn sleep_until(at: Time, clock: Clock, over: &AtomicBool) -> bool {
 ///
 /// # Errors
 /// What the system says.
-pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -> io::Result<()> {
+pub fn send(namespace: &Namespace, plan: &ConnectionConfig, clock: Clock, shared: &Shared) -> io::Result<()> {
     settle(namespace)?;
     if !sleep_until(plan.start, clock, &shared.over) {
         return Ok(());
@@ -305,7 +305,7 @@ pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -
 }
 
 /// Connects from the sender's own address. False: the run is over.
-fn connect(socket: BorrowedFd<'_>, plan: &Plan, shared: &Shared) -> io::Result<bool> {
+fn connect(socket: BorrowedFd<'_>, plan: &ConnectionConfig, shared: &Shared) -> io::Result<bool> {
     let (own, length) = sys::ipv4(SocketAddrV4::new(plan.addresses.0, 0));
     // SAFETY: pointer and length describe `own`, which lives through the call.
     sys::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const own).cast(), length) })?;

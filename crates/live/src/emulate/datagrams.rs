@@ -28,7 +28,7 @@ const ROOM: libc::c_int = 8 << 20;
 
 /// What a flow of datagrams is like.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct DatagramConfig {
     /// The sender's address and the receiver's.
     pub addresses: (Ipv4Addr, Ipv4Addr),
     /// What is sent.
@@ -104,7 +104,7 @@ impl Shared {
 ///
 /// # Errors
 /// What the system says.
-pub fn open(namespace: &Namespace, plan: &Plan) -> io::Result<UdpSocket> {
+pub fn open(namespace: &Namespace, plan: &DatagramConfig) -> io::Result<UdpSocket> {
     namespace.within(|| {
         let socket = UdpSocket::bind((plan.addresses.1, PORT))?;
         socket.connect((plan.addresses.0, PORT))?;
@@ -141,7 +141,7 @@ pub fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<()> {
 ///
 /// # Errors
 /// What the system says.
-pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -> io::Result<()> {
+pub fn send(namespace: &Namespace, plan: &DatagramConfig, clock: Clock, shared: &Shared) -> io::Result<()> {
     settle(namespace)?;
     let socket = UdpSocket::bind((plan.addresses.0, PORT))?;
     socket.connect((plan.addresses.1, PORT))?;

@@ -11,7 +11,7 @@ use inprofile_sim::traffic::outside;
 use super::connection::{self, Info};
 use super::datagrams;
 use super::host::Host;
-use super::plan::{Connection, Protocol};
+use super::topology::{Connection, Protocol};
 use crate::io::sys::Clock;
 
 /// The kernel's word for "no threshold yet" (TCP_INFINITE_SSTHRESH).

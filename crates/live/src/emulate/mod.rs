@@ -15,7 +15,7 @@ mod connection;
 pub mod datagrams;
 mod ends;
 mod host;
-mod plan;
+mod topology;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,8 +35,8 @@ use crate::io::sys::{self, Clock};
 use crate::io::tun::Tun;
 use crate::packet::{self, Headers, Layer, Transport};
 use ends::{Ends, LiveFlow};
-use plan::Connection;
-pub use plan::{Plan, Refusal};
+use topology::Connection;
+pub use topology::{Refusal, Topology};
 
 /// How often senders are asked how they are.
 const ASK: Duration = Duration::from_millis(10);
@@ -127,7 +127,7 @@ fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
 /// # Errors
 /// [`Error::Refused`] before anything was made, if it can't be run this way.
 pub fn run(network: Network, stop: &AtomicBool) -> Result<Live, Error> {
-    let plan = Plan::of(&network).map_err(Error::Refused)?;
+    let plan = Topology::of(&network).map_err(Error::Refused)?;
     // Whatever this thread becomes (real-time, precise), it is so only for the run.
     std::thread::scope(|scope| {
         let run = scope.spawn(|| run_here(network, &plan, stop));
@@ -137,7 +137,7 @@ pub fn run(network: Network, stop: &AtomicBool) -> Result<Live, Error> {
     })
 }
 
-fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Error> {
+fn run_here(network: Network, plan: &Topology, stop: &AtomicBool) -> Result<Live, Error> {
     let mut devices = Vec::new();
     let mut hosts = Vec::new();
     for h in &plan.hosts {

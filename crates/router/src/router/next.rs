@@ -14,7 +14,7 @@ use inprofile_core::units::{Backlog, Bytes, Time};
 use inprofile_experiment::text::named::Mechanism;
 use inprofile_experiment::text::show;
 use inprofile_live::datapath::Parts;
-use inprofile_live::datapath::marking::Marking;
+use inprofile_live::datapath::marker::Marking;
 use inprofile_live::packet::Layer;
 
 use super::Lane;

@@ -5,8 +5,8 @@
 
 use super::Link;
 use crate::clock::Clock;
+use crate::queued_packet::Snapshot;
 use crate::record::QueueRecord;
-use crate::waiting::Snapshot;
 
 impl<C: Clock> Link<C> {
     /// The link may run ahead of the present: these are its monitors' series.

@@ -12,7 +12,7 @@ use super::Link;
 use crate::clock::Clock;
 use crate::link_queue::QueueState;
 use crate::packet::Slab;
-use crate::waiting::Waiting;
+use crate::queued_packet::QueuedPacket;
 
 impl<C: Clock> Link<C> {
     /// Stepped service: a packet arrives; the queue admits or drops it.
@@ -25,7 +25,7 @@ impl<C: Clock> Link<C> {
         why: &mut W,
     ) -> Admission {
         let time = now.time();
-        let item = Waiting::new(now, slot, packet);
+        let item = QueuedPacket::new(now, slot, packet);
         let idle_since = self.free_at;
         let q = self.settle_stepped(now);
         if C::NS2 {
@@ -65,14 +65,14 @@ impl<C: Clock> Link<C> {
         packets: &Slab,
         mut shared: Option<&mut Rng>,
         why: &mut W,
-        mut dropped: impl FnMut(Waiting<C>, Cause),
-    ) -> Option<(Waiting<C>, C::Span, C)> {
+        mut dropped: impl FnMut(QueuedPacket<C>, Cause),
+    ) -> Option<(QueuedPacket<C>, C::Span, C)> {
         let time = now.time();
         let q = self.settle_stepped(now);
         if C::NS2 {
             q.aqm.tell_moment(Moment { secs: now.secs(), idle: 0.0 });
         }
-        let packet = |w: &Waiting<C>| w.as_packet(&packets.get(w.slot).packet);
+        let packet = |w: &QueuedPacket<C>| w.as_packet(&packets.get(w.slot).packet);
         let next = if q.classes.is_some() {
             q.depart_class(time, packet, shared, why, dropped)
         } else {

@@ -15,7 +15,7 @@ use crate::measure::losses::Losses;
 use crate::measure::periods::Periods;
 use crate::measure::waits::Waits;
 use crate::network::Network;
-use crate::outcome::{Measured, Place};
+use crate::outcome::{Measured, VerdictPoint};
 use crate::packet::InFlight;
 use crate::plan::longest_delay;
 
@@ -53,8 +53,8 @@ impl Measures {
     }
 
     /// A packet is lost.
-    pub fn lost(&mut self, place: Place, packet: &InFlight, at: Time) {
-        if let Place::Queue(link) = place {
+    pub fn lost(&mut self, place: VerdictPoint, packet: &InFlight, at: Time) {
+        if let VerdictPoint::Queue(link) = place {
             let p = &packet.packet;
             let of = (p.flow, self.groups[p.flow.0 as usize], p.colour);
             self.losses.lost(link, of, at, |since, asked| self.arrivals.active(since, asked));

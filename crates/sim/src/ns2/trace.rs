@@ -17,10 +17,10 @@ use std::sync::atomic::AtomicBool;
 use inprofile_core::packet::Kind;
 
 use crate::log::{Code, LogRow};
-use crate::logged::{self, Incomplete};
 use crate::network::{Flow, Network, Transport};
 use crate::outcome::Outcome;
 use crate::packet::kind_name;
+use crate::run_log::{self, Incomplete};
 
 /// Writes lines of the trace.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ pub fn run(
     to: impl Write + Send + 'static,
 ) -> Result<Outcome, Incomplete> {
     let lines = Lines::of(&network);
-    logged::run(network, stop, to, move |row, to| lines.write(row, to))
+    run_log::run(network, stop, to, move |row, to| lines.write(row, to))
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use crate::event::EventKind;
 use crate::figures::Figures;
 use crate::link::Shape;
 use crate::log::Code;
-use crate::outcome::Place;
+use crate::outcome::VerdictPoint;
+use crate::queued_packet::QueuedPacket;
 use crate::route::Hop;
-use crate::waiting::Waiting;
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -85,7 +85,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 Admission::Mark => ("mark", None),
                 Admission::Drop(cause) => ("drop", Some(cause)),
             };
-            self.record_verdict(at.time(), slot, Place::Queue(link), word);
+            self.record_verdict(at.time(), slot, VerdictPoint::Queue(link), word);
         }
         if verdict == Admission::Mark {
             self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
@@ -94,7 +94,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             self.take_evicted(link, at);
         }
         if let Admission::Drop(cause) = verdict {
-            self.drop_packet(slot, Place::Queue(link), cause, at);
+            self.drop_packet(slot, VerdictPoint::Queue(link), cause, at);
             return None;
         }
         Some(busy)
@@ -104,7 +104,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline(never)]
     fn take_evicted(&mut self, link: u32, at: C) {
         while let Some(victim) = self.links[link as usize].take_evicted(at.time()) {
-            self.drop_packet(victim.slot, Place::Queue(link), Cause::EVICTED, at);
+            self.drop_packet(victim.slot, VerdictPoint::Queue(link), Cause::EVICTED, at);
         }
     }
 
@@ -115,7 +115,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         let l = &mut self.links[link as usize];
         let dropped = &mut self.dropped_at_head;
-        let sink = |w: Waiting<C>, cause| dropped.push((w.slot, cause));
+        let sink = |w: QueuedPacket<C>, cause| dropped.push((w.slot, cause));
         let marked = if TRACE { l.marked() } else { 0 };
         let next = if TRACE {
             l.start_next(now, &self.packets, self.shared.as_mut(), &mut self.figures, sink)
@@ -137,7 +137,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
         if TRACE && self.links[link as usize].marked() > marked {
             self.notes = self.figures.now.take().unwrap_or_default();
-            self.record_verdict(now.time(), next.slot, Place::Queue(link), ("mark", None));
+            self.record_verdict(now.time(), next.slot, VerdictPoint::Queue(link), ("mark", None));
         }
         self.log(Code::Dequeue, link, next.slot, now);
         // In ns-2's order: the arrival at the far end is scheduled before the end of transmission.
@@ -157,9 +157,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         for (number, (slot, cause)) in dropped.drain(..).enumerate() {
             if TRACE {
                 self.notes = self.figures.dropped[number];
-                self.record_verdict(now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
+                self.record_verdict(now.time(), slot, VerdictPoint::Queue(link), ("drop", Some(cause)));
             }
-            self.drop_packet(slot, Place::Queue(link), cause, now);
+            self.drop_packet(slot, VerdictPoint::Queue(link), cause, now);
         }
         self.dropped_at_head = dropped;
     }

@@ -2,8 +2,8 @@
 //! datagrams on a schedule of their own.
 
 pub mod distribution;
-pub mod loading;
 pub mod outside;
+pub mod page_load;
 pub mod requests;
 pub mod udp;
 pub mod video;

@@ -188,7 +188,7 @@ proptest! {
                 let (packets, bytes) = (queues[q].len() as u32, queues[q].iter().map(|p| u64::from(p.1)).sum());
                 let packet = Packet { size, ..Packet::default() };
                 let fits = queues.iter().map(VecDeque::len).sum::<usize>() < 1000;
-                let expected = pies[q].arrive(&control, &packet, pie::Found { packets, bytes, fits }, &mut rng, &mut Silent);
+                let expected = pies[q].arrive(&control, &packet, pie::QueueState { packets, bytes, fits }, &mut rng, &mut Silent);
                 let number = b.number;
                 prop_assert_eq!(b.arrive(now, flow, size, Ecn::NotCapable), expected);
                 if expected == Admission::Admit {

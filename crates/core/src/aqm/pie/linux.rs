@@ -12,7 +12,7 @@
 //!
 //! Not part of the law: the kernel's timer, whose period is rounded up to whole ticks of its clock, and one tick longer.
 
-use super::{CAP, Control, DelayFrom, EARLY, Found, NOT_TOO_HIGH, Params, Vars, step};
+use super::{CAP, Control, DelayFrom, EARLY, NOT_TOO_HIGH, Params, QueueState, Vars, step};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Duration, Time};
@@ -64,17 +64,17 @@ impl Vars {
         &mut self,
         c: &Control,
         packet: &Packet,
-        found: Found,
+        state: QueueState,
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let early = self.drop_early_linux(c, found.bytes, rng, why);
+        let early = self.drop_early_linux(c, state.bytes, rng, why);
         let marks = c.params.ecn && packet.ecn.can_mark() && self.drop_prob <= c.params.mark_ecnth;
         if early && !marks {
             self.accu_prob = 0.0;
             return Admission::Drop(EARLY);
         }
-        self.backlog = found.bytes + u64::from(packet.size);
+        self.backlog = state.bytes + u64::from(packet.size);
         if early { Admission::Mark } else { Admission::Admit }
     }
 

@@ -59,7 +59,7 @@ proptest! {
             let waiting: Vec<u32> = rings.iter().flatten().map(|p| p.0).collect();
             prop_assert_eq!(queues.iter().map(|p| p.flow.0).collect::<Vec<_>>(), &waiting[..]);
             most = most.max(waiting.len());
-            prop_assert_eq!(queues.places.len(), most);
+            prop_assert_eq!(queues.slots.len(), most);
             prop_assert_eq!(queues.is_empty(), waiting.is_empty());
         }
         let mut left: Vec<u32> = rings.iter().flatten().map(|p| p.0).collect();

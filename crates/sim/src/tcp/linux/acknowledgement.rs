@@ -11,8 +11,8 @@ use super::scoreboard::{Scoreboard, Segment};
 use super::timers::Timeout;
 use super::{Sender, State};
 
-/// What one acknowledgement told.
-pub(super) struct News {
+/// The segments that one acknowledgement tells of.
+pub(super) struct AckOutcome {
     /// Segments that were not known to have arrived.
     pub(super) delivered: u32,
     /// Whether SND.UNA moved on.
@@ -27,23 +27,23 @@ pub(super) struct News {
     pub(super) duplicate: Option<u32>,
 }
 
-/// What of it concerns the window.
+/// The part of it that concerns the window.
 #[derive(Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct AckSample {
     pub(super) delivered: u32,
     pub(super) advanced: bool,
     pub(super) rtt: Option<f64>,
 }
 
-impl Told {
+impl AckSample {
     #[inline(always)]
-    fn of(news: &News) -> Told {
-        Told { delivered: news.delivered, advanced: news.advanced, rtt: news.rtt }
+    fn of(outcome: &AckOutcome) -> AckSample {
+        AckSample { delivered: outcome.delivered, advanced: outcome.advanced, rtt: outcome.rtt }
     }
 }
 
-/// What a control is told beside the news.
-pub(super) struct Surroundings {
+/// The state in which an acknowledgement arrives, and the marks and losses found by it.
+pub(super) struct AckContext {
     pub(super) now: f64,
     /// Segments in flight before the acknowledgement.
     pub(super) prior_in_flight: u32,
@@ -56,8 +56,8 @@ pub(super) struct Surroundings {
 }
 
 /// An acknowledgement while it is read.
-struct Reading<'a, C: Clock> {
-    news: News,
+struct AckProcessing<'a, C: Clock> {
+    outcome: AckOutcome,
     now: C,
     /// One past the highest segment sent.
     max: u32,
@@ -67,12 +67,12 @@ struct Reading<'a, C: Clock> {
     delivery: Option<&'a mut Delivery<C>>,
 }
 
-impl<C: Clock> Reading<'_, C> {
+impl<C: Clock> AckProcessing<'_, C> {
     /// A segment has arrived that was not known to have.
     #[inline(always)]
     fn arrived(&mut self, number: u32, segment: &Segment<C>) {
-        let news = &mut self.news;
-        news.delivered += 1;
+        let outcome = &mut self.outcome;
+        outcome.delivered += 1;
         let rtt = C::secs_of(self.now.since(segment.sent_at));
         self.rack.arrived(number, segment, rtt);
         if let Some(delivery) = &mut self.delivery {
@@ -80,8 +80,8 @@ impl<C: Clock> Reading<'_, C> {
         }
         // Karn's rule.
         if !segment.retransmitted {
-            news.original = Some(news.original.map_or(number, |least: u32| least.min(number)));
-            news.rtt = Some(news.rtt.map_or(rtt, |shortest| least(shortest, rtt)));
+            outcome.original = Some(outcome.original.map_or(number, |least: u32| least.min(number)));
+            outcome.rtt = Some(outcome.rtt.map_or(rtt, |shortest| least(shortest, rtt)));
             if number >= *self.next_sample {
                 *self.next_sample = self.max;
                 self.timeout.sample(rtt);
@@ -110,16 +110,16 @@ impl<C: Clock> Sender<C> {
         }
         let prior_in_flight = self.board.in_flight();
         let limited = self.is_limited(ack.next, prior_in_flight);
-        let news = self.take_in(ack, now);
+        let outcome = self.take_in(ack, now);
         let syn_marked = first && self.connected(ack.flags);
-        if let Some(rtt) = news.rtt {
+        if let Some(rtt) = outcome.rtt {
             self.control.measured(rtt, secs);
         }
         // RFC 9768 §3.2.2, RFC 3168 §6.1.1: a SYN/ACK neither counts nor echoes.
         let (marked, echo) = match &mut self.marks {
             _ if ack.flags.has(Flags::SYN) => (u32::from(syn_marked), syn_marked),
             Some(tracker) => {
-                let (ace, delivered) = (ack.flags.ace(), news.delivered);
+                let (ace, delivered) = (ack.flags.ace(), outcome.delivered);
                 let marked = match ack.more.and_then(|more| more.bytes.as_ref()) {
                     Some(option) => {
                         tracker.marks_with(ace, delivered, option, self.segment, &mut self.reader)
@@ -133,51 +133,51 @@ impl<C: Clock> Sender<C> {
                 };
                 (marked, marked > 0)
             }
-            None if self.ecn.is_some() && ack.flags.has(Flags::ECE) => (news.delivered, true),
+            None if self.ecn.is_some() && ack.flags.has(Flags::ECE) => (outcome.delivered, true),
             None => (0, false),
         };
         if echo && let Some(undo) = &mut self.undo {
             undo.forbid();
         }
-        if let Some(segment) = news.duplicate {
+        if let Some(segment) = outcome.duplicate {
             self.arrived_twice(segment);
         }
         if self.probe.is_some() {
-            self.probe_answered(ack, &news, now);
+            self.probe_answered(ack, &outcome, now);
         }
         if self.frto.is_some() {
-            self.judge_timeout(&news);
+            self.judge_timeout(&outcome);
         }
         if !matches!(self.state, State::Open) && self.has_recovered() {
             self.leave_recovery();
         }
         let (lost, wait) = self.detect(now);
-        self.recover_if_lost(echo, news.delivered);
+        self.recover_if_lost(echo, outcome.delivered);
         let decided = self.control.watches()
             && self.consult(
-                Told::of(&news),
-                &Surroundings { now: secs, prior_in_flight, limited, marked, lost },
+                AckSample::of(&outcome),
+                &AckContext { now: secs, prior_in_flight, limited, marked, lost },
             );
         if !decided && echo {
-            self.on_echo(ack, news.delivered);
+            self.on_echo(ack, outcome.delivered);
         }
         match &mut self.state {
             _ if decided => {}
             State::Reduction(prr) | State::Recovery(prr) => {
                 let pipe = self.board.in_flight();
-                let safe = news.advanced && lost == 0;
-                if news.delivered > 0 {
-                    self.cwnd = f64::from(pipe) + prr.allow(news.delivered, pipe, self.ssthresh, safe);
+                let safe = outcome.advanced && lost == 0;
+                if outcome.delivered > 0 {
+                    self.cwnd = f64::from(pipe) + prr.allow(outcome.delivered, pipe, self.ssthresh, safe);
                 }
             }
-            _ if news.advanced && !first && !echo => self.grow(Told::of(&news), limited, secs),
+            _ if outcome.advanced && !first && !echo => self.grow(AckSample::of(&outcome), limited, secs),
             _ => {}
         }
         if self.pacer.is_some() {
-            self.set_pacing_rate(news.rtt);
+            self.set_pacing_rate(outcome.rtt);
         }
         self.send(false, secs, host);
-        if news.advanced || news.delivered > 0 || wait.is_some() {
+        if outcome.advanced || outcome.delivered > 0 || wait.is_some() {
             self.set_timer(wait, host);
         }
         self.ordinary = self.has_nothing_open();
@@ -185,17 +185,17 @@ impl<C: Clock> Sender<C> {
 
     /// Shows the acknowledgement to a control that looks at each. True: it has set the window.
     #[inline(always)]
-    pub(super) fn consult(&mut self, told: Told, with: &Surroundings) -> bool {
+    pub(super) fn consult(&mut self, sample: AckSample, context: &AckContext) -> bool {
         if self.delivery.is_some() {
-            self.consult_on_rate(told, with)
+            self.consult_on_rate(sample, context)
         } else {
-            self.consult_on_marks(told, with)
+            self.consult_on_marks(sample, context)
         }
     }
 
     #[inline(never)]
-    fn consult_on_marks(&mut self, told: Told, with: &Surroundings) -> bool {
-        let sample = self.sample(told, with, None);
+    fn consult_on_marks(&mut self, sample: AckSample, context: &AckContext) -> bool {
+        let sample = self.sample(sample, context, None);
         let mut window = self.window();
         let decided = self.control.acknowledged(&sample, &mut window);
         (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
@@ -204,10 +204,10 @@ impl<C: Clock> Sender<C> {
 
     /// The same for a control that [asks for rates](Control::wants_rate).
     #[inline(never)]
-    fn consult_on_rate(&mut self, told: Told, with: &Surroundings) -> bool {
+    fn consult_on_rate(&mut self, sample: AckSample, context: &AckContext) -> bool {
         let next = self.board.una();
-        let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(next, told.rtt));
-        let sample = self.sample(told, with, rate);
+        let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(next, sample.rtt));
+        let sample = self.sample(sample, context, rate);
         let mut window = self.window();
         let decided = self.control.acknowledged_with_rate(&sample, &mut window);
         (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
@@ -217,22 +217,22 @@ impl<C: Clock> Sender<C> {
         decided
     }
 
-    /// What a control is told.
+    /// The acknowledgement as controls see it.
     #[inline(always)]
-    fn sample(&self, told: Told, with: &Surroundings, rate: Option<RateSample>) -> Sample {
+    fn sample(&self, sample: AckSample, context: &AckContext, rate: Option<RateSample>) -> Sample {
         Sample {
-            now: with.now,
-            delivered: told.delivered,
-            marked: with.marked,
-            lost: with.lost,
-            rtt: told.rtt,
+            now: context.now,
+            delivered: sample.delivered,
+            marked: context.marked,
+            lost: context.lost,
+            rtt: sample.rtt,
             srtt: self.timeout.srtt(),
-            prior_in_flight: with.prior_in_flight,
+            prior_in_flight: context.prior_in_flight,
             in_flight: self.board.in_flight(),
             una: self.board.una(),
             next: self.board.max(),
-            advanced: told.advanced,
-            limited: with.limited,
+            advanced: sample.advanced,
+            limited: context.limited,
             phase: self.state.phase(),
             rate,
         }
@@ -255,12 +255,12 @@ impl<C: Clock> Sender<C> {
 
     /// What arrived, by the acknowledgement's number and its SACK blocks.
     #[inline(always)]
-    fn take_in(&mut self, ack: &Ack<'_>, now: C) -> News {
+    fn take_in(&mut self, ack: &Ack<'_>, now: C) -> AckOutcome {
         let advanced = ack.next > self.board.una();
         let Sender { board, rack, next_sample, timeout, delivery, .. } = self;
         rack.begin();
-        let mut reading = Reading {
-            news: News {
+        let mut processing = AckProcessing {
+            outcome: AckOutcome {
                 delivered: 0,
                 advanced,
                 selected: false,
@@ -275,19 +275,19 @@ impl<C: Clock> Sender<C> {
             next_sample,
             delivery: delivery.as_deref_mut(),
         };
-        board.acknowledge(ack.next, |number, segment| reading.arrived(number, segment));
+        board.acknowledge(ack.next, |number, segment| processing.arrived(number, segment));
         if !ack.sack.blocks().is_empty() {
-            let before = reading.news.delivered;
-            reading.select(ack.sack, board);
-            reading.news.selected = reading.news.delivered > before;
-            reading.news.duplicate = ack.sack.duplicate(ack.next);
+            let before = processing.outcome.delivered;
+            processing.select(ack.sack, board);
+            processing.outcome.selected = processing.outcome.delivered > before;
+            processing.outcome.duplicate = ack.sack.duplicate(ack.next);
         }
-        let news = reading.news;
-        if news.advanced {
+        let outcome = processing.outcome;
+        if outcome.advanced {
             self.una_timed_out = false;
         }
-        self.sampled |= news.rtt.is_some();
-        news
+        self.sampled |= outcome.rtt.is_some();
+        outcome
     }
 
     /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted. A probe that is

@@ -6,7 +6,7 @@ use crate::tcp::rfc::HyStartPlusPlus;
 use crate::tcp::{Config, SlowStart};
 
 use super::Sender;
-use super::acknowledgement::Told;
+use super::acknowledgement::AckSample;
 use super::hystart::HyStart;
 
 /// What ends slow start before something is lost.
@@ -34,12 +34,12 @@ impl Exit {
 impl<C: Clock> Sender<C> {
     /// The window grows. `limited`: it was full when the acknowledgement arrived (RFC 9438 §5.8).
     #[inline]
-    pub(super) fn grow(&mut self, told: Told, limited: bool, now: f64) {
+    pub(super) fn grow(&mut self, sample: AckSample, limited: bool, now: f64) {
         let paused = self.control.pause(|| (!limited).then_some(now));
         let rest = if self.cwnd < self.ssthresh {
-            self.grow_in_slow_start(told, limited, now)
+            self.grow_in_slow_start(sample, limited, now)
         } else if !paused && limited {
-            told.delivered
+            sample.delivered
         } else {
             0
         };
@@ -52,10 +52,10 @@ impl<C: Clock> Sender<C> {
     /// The window is below the threshold. As in Linux, what an acknowledgement tells of beyond it, or when slow start ends, counts in congestion
     /// avoidance: so many segments.
     #[inline]
-    fn grow_in_slow_start(&mut self, told: Told, limited: bool, now: f64) -> u32 {
-        let Some(growth) = self.slow_start_growth(told, now) else {
+    fn grow_in_slow_start(&mut self, sample: AckSample, limited: bool, now: f64) -> u32 {
+        let Some(growth) = self.slow_start_growth(sample, now) else {
             self.ssthresh = self.cwnd;
-            return if limited { told.delivered } else { 0 };
+            return if limited { sample.delivered } else { 0 };
         };
         // Linux: slow start wants the window at least half used.
         if !limited && self.cwnd >= f64::from(2 * self.board.in_flight().max(1)) {
@@ -67,18 +67,18 @@ impl<C: Clock> Sender<C> {
     }
 
     /// By how much an acknowledgement lets the window grow in slow start, unless that ends with it.
-    fn slow_start_growth(&mut self, told: Told, now: f64) -> Option<f64> {
+    fn slow_start_growth(&mut self, sample: AckSample, now: f64) -> Option<f64> {
         let (una, max) = (self.board.una(), self.board.max());
         match &mut self.exit {
             Exit::HyStart(h) => {
-                let ends = h.acknowledged(una, max, self.cwnd, told.rtt, self.pacer.is_some(), now);
-                (!ends).then_some(f64::from(told.delivered))
+                let ends = h.acknowledged(una, max, self.cwnd, sample.rtt, self.pacer.is_some(), now);
+                (!ends).then_some(f64::from(sample.delivered))
             }
             // RFC 9406 §4.3: only while nothing has set the threshold.
             Exit::HyStartPlusPlus(h) if self.ssthresh == f64::INFINITY => {
-                h.acknowledged(una, max, told.delivered, told.rtt)
+                h.acknowledged(una, max, sample.delivered, sample.rtt)
             }
-            Exit::None | Exit::HyStartPlusPlus(_) => Some(f64::from(told.delivered)),
+            Exit::None | Exit::HyStartPlusPlus(_) => Some(f64::from(sample.delivered)),
         }
     }
 }
@@ -98,12 +98,12 @@ mod tests {
             slow_start: SlowStart::HyStartPlusPlus,
             ..Config::default()
         });
-        let told = Told { delivered: 12, advanced: true, rtt: None };
+        let sample = AckSample { delivered: 12, advanced: true, rtt: None };
         sender.cwnd = 20.0;
-        sender.grow(told, true, 0.0);
+        sender.grow(sample, true, 0.0);
         assert_eq!(sender.cwnd, 28.0);
         sender.ssthresh = 60.0;
-        sender.grow(told, true, 0.0);
+        sender.grow(sample, true, 0.0);
         assert_eq!(sender.cwnd, 40.0);
     }
 }

@@ -4,26 +4,26 @@ use crate::clock::Clock;
 use crate::tcp::control::Cause;
 use crate::tcp::rfc::Ecn;
 
-use super::acknowledgement::News;
+use super::acknowledgement::AckOutcome;
 use super::frto::{Evidence, Step};
 use super::undo::Undo;
 use super::{Sender, State};
 
 impl<C: Clock> Sender<C> {
     /// RFC 5682 §3.1, after the timer expired.
-    pub(super) fn judge_timeout(&mut self, news: &News) {
+    pub(super) fn judge_timeout(&mut self, outcome: &AckOutcome) {
         self.new_first = false;
         let Some(frto) = self.frto else { return };
-        let told = Evidence {
-            original: news.original.is_some_and(|number| number < frto.point),
-            advanced: news.advanced,
+        let evidence = Evidence {
+            original: outcome.original.is_some_and(|number| number < frto.point),
+            advanced: outcome.advanced,
             // As in Linux, what repeats a number only to tell of a duplicate is none.
-            news_above: news.selected || !news.advanced && news.duplicate.is_none(),
+            news_above: outcome.selected || !outcome.advanced && outcome.duplicate.is_none(),
             una: self.board.una(),
             next: self.board.max(),
             more: self.board.max() < self.limit(),
         };
-        match frto.judge(&told) {
+        match frto.judge(&evidence) {
             Step::Wait => {}
             Step::SendNew => self.new_first = true,
             Step::Lost => self.frto = None,

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::tcp::control::least;
 use crate::tcp::{Ack, Flags, Host};
 
-use super::acknowledgement::{Surroundings, Told};
+use super::acknowledgement::{AckContext, AckSample};
 use super::{Sender, State};
 
 impl<C: Clock> Sender<C> {
@@ -48,18 +48,18 @@ impl<C: Clock> Sender<C> {
         let secs = now.secs();
         let prior_in_flight = self.board.in_flight();
         let limited = self.is_limited(next, prior_in_flight);
-        let told = self.take_in_order(next, now);
+        let sample = self.take_in_order(next, now);
         self.una_timed_out = false;
-        if let Some(rtt) = told.rtt {
+        if let Some(rtt) = sample.rtt {
             self.control.measured(rtt, secs);
         }
         let decided = self.control.watches()
-            && self.consult(told, &Surroundings { now: secs, prior_in_flight, limited, marked: 0, lost: 0 });
+            && self.consult(sample, &AckContext { now: secs, prior_in_flight, limited, marked: 0, lost: 0 });
         if !decided {
-            self.grow(told, limited, secs);
+            self.grow(sample, limited, secs);
         }
         if self.pacer.is_some() {
-            self.set_pacing_rate(told.rtt);
+            self.set_pacing_rate(sample.rtt);
         }
         self.send(false, secs, host);
         self.set_probe_timer(host);
@@ -67,7 +67,7 @@ impl<C: Clock> Sender<C> {
 
     /// The segments before `next` have arrived, each after those before it.
     #[inline(always)]
-    fn take_in_order(&mut self, next: u32, now: C) -> Told {
+    fn take_in_order(&mut self, next: u32, now: C) -> AckSample {
         let Sender { board, rack, next_sample, timeout, delivery, .. } = self;
         let (max, first) = (board.max(), board.una());
         let (mut shortest, mut newest) = (f64::INFINITY, None);
@@ -87,7 +87,7 @@ impl<C: Clock> Sender<C> {
         if let Some((sent_at, rtt)) = newest {
             rack.arrived_in_order(next, sent_at, rtt, shortest);
         }
-        Told { delivered: next - first, advanced: true, rtt: Some(shortest) }
+        AckSample { delivered: next - first, advanced: true, rtt: Some(shortest) }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::tcp::rto::Rto;
 use crate::tcp::{Ack, Host, TimerKind};
 use inprofile_core::units::Duration;
 
-use super::acknowledgement::News;
+use super::acknowledgement::AckOutcome;
 use super::frto::Frto;
 use super::grow::Exit;
 use super::undo::Undo;
@@ -93,10 +93,10 @@ impl<C: Clock> Sender<C> {
     }
 
     /// RFC 8985 §7.4.2: whether the probe made good a loss.
-    pub(super) fn probe_answered(&mut self, ack: &Ack<'_>, news: &News, now: C) {
+    pub(super) fn probe_answered(&mut self, ack: &Ack<'_>, outcome: &AckOutcome, now: C) {
         let Some((end, again)) = self.probe.filter(|(end, _)| ack.next >= *end) else { return };
         // Case 2: both transmissions have arrived, at a receiver without duplicate SACKs.
-        let duplicate = !news.advanced && ack.sack.blocks().is_empty();
+        let duplicate = !outcome.advanced && ack.sack.blocks().is_empty();
         if !again || ack.next > end || duplicate {
             self.probe = None;
         }

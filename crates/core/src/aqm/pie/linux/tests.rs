@@ -42,8 +42,8 @@ impl Bench {
 
     fn arrive(&mut self, ecn: Ecn) -> Admission {
         let packet = Packet { size: 1000, ecn, ..Packet::default() };
-        let found = Found { packets: self.waiting, bytes: u64::from(self.waiting) * 1000, fits: true };
-        self.vars.arrive(&self.control, &packet, found, &mut self.rng, &mut Silent)
+        let state = QueueState { packets: self.waiting, bytes: u64::from(self.waiting) * 1000, fits: true };
+        self.vars.arrive(&self.control, &packet, state, &mut self.rng, &mut Silent)
     }
 
     /// After this time a packet leaves that has waited for so long.

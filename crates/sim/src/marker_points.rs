@@ -4,7 +4,7 @@ use inprofile_core::packet::Direction;
 use inprofile_core::verdict::Mark;
 
 use crate::clock::Clock;
-use crate::outcome::Place;
+use crate::outcome::VerdictPoint;
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -19,7 +19,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             Mark::Drop(_) => packet.colour,
         };
         self.flows[flow as usize].counts.leave(colour, packet.size);
-        self.apply(verdict, slot, Place::Host)
+        self.apply(verdict, slot, VerdictPoint::Host)
     }
 
     /// An edge's marker decides on data, and observes acknowledgements. False: it dropped the packet.
@@ -33,12 +33,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             return true;
         }
         let verdict = m.decide::<C, TRACE>(self.now, &packet, self.shared.as_mut(), &mut self.notes);
-        self.apply(verdict, slot, Place::Edge(edge))
+        self.apply(verdict, slot, VerdictPoint::Edge(edge))
     }
 
     /// Carries out a marker's verdict. False: the packet was dropped.
     #[inline]
-    fn apply(&mut self, verdict: Mark, slot: u32, place: Place) -> bool {
+    fn apply(&mut self, verdict: Mark, slot: u32, place: VerdictPoint) -> bool {
         if TRACE {
             let word = match verdict {
                 Mark::Pass(colour) => (colour.name(), None),

@@ -10,7 +10,7 @@ use crate::packet::{self, Bits};
 
 /// A queued packet. Queues move it about several times, so it is kept small.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct QueuedFrame {
     pub packet: Packet,
     /// What it counts for on the link; see [`Charge::link`](crate::datapath::Charge::link).
     pub on_link: u32,
@@ -25,7 +25,7 @@ pub(super) struct Held {
     pub customer: Option<u32>,
 }
 
-impl Held {
+impl QueuedFrame {
     /// Writes the DSCP that the frame leaves with, CE if a discipline has marked it, and clears its link's classes.
     pub fn write(&self, frame: &mut [u8]) {
         if self.clear_link {
@@ -47,7 +47,7 @@ impl Held {
     }
 }
 
-impl Item for Held {
+impl Item for QueuedFrame {
     fn size(&self) -> u32 {
         self.packet.size
     }
@@ -71,6 +71,6 @@ mod tests {
 
     #[test]
     fn it_is_small() {
-        assert!(size_of::<Held>() <= 80, "{} bytes", size_of::<Held>());
+        assert!(size_of::<QueuedFrame>() <= 80, "{} bytes", size_of::<QueuedFrame>());
     }
 }

@@ -58,9 +58,9 @@ pub struct HostPlan {
 #[derive(Debug)]
 pub enum Protocol {
     /// A connection of the kernel's.
-    Tcp(connection::Plan),
+    Tcp(connection::ConnectionConfig),
     /// Datagrams.
-    Udp(datagrams::Plan),
+    Udp(datagrams::DatagramConfig),
 }
 
 /// A flow between two hosts to be made.
@@ -79,7 +79,7 @@ pub struct Connection {
 
 /// Everything that has to be made.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct Topology {
     /// Hosts.
     pub hosts: Vec<HostPlan>,
     /// Flows between them.
@@ -99,13 +99,13 @@ fn control(congestion: Congestion) -> (&'static str, bool) {
     }
 }
 
-impl Plan {
+impl Topology {
     /// What this network needs.
     ///
     /// # Errors
     /// Every reason why it can't be run.
-    pub fn of(network: &Network) -> Result<Plan, Vec<Refusal>> {
-        let (mut plan, mut refusals) = (Plan::default(), Vec::new());
+    pub fn of(network: &Network) -> Result<Topology, Vec<Refusal>> {
+        let (mut plan, mut refusals) = (Topology::default(), Vec::new());
         let mut receivers: BTreeMap<u32, usize> = BTreeMap::new();
         for (number, flow) in (0..).zip(&network.flows) {
             refusals.extend(match &flow.transport {
@@ -186,7 +186,7 @@ fn connection_of(
         quick_ack: tcp.delayed_ack.is_none(),
         ..Metrics::default()
     };
-    let plan = connection::Plan {
+    let plan = connection::ConnectionConfig {
         addresses,
         congestion,
         window: tcp.window.saturating_mul(tcp.segment),
@@ -208,7 +208,7 @@ fn datagrams_of(
 ) -> Hosts {
     let (start, stop) = (flow.start, flow.stop);
     let times = udp::times(network.seed, &flow.name);
-    let plan = datagrams::Plan { addresses, config, start, stop, times, dscp };
+    let plan = datagrams::DatagramConfig { addresses, config, start, stop, times, dscp };
     let stack = Stack { sack: false, timestamps: false, ecn: false };
     let mtu = config.largest().max(LEAST_MTU);
     (stack, mtu, (Metrics::default(), Metrics::default()), Protocol::Udp(plan))

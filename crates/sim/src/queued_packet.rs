@@ -9,7 +9,7 @@ use crate::clock::Clock;
 
 /// A waiting packet: its slot, and what the queue needs to know of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting<C> {
+pub struct QueuedPacket<C> {
     /// Computed service: when its transmission starts. Stepped: when it came.
     pub(crate) at: C,
     /// Where the packet is kept.
@@ -21,22 +21,22 @@ pub struct Waiting<C> {
     pub ecn: Ecn,
 }
 
-impl<C> Waiting<C> {
+impl<C> QueuedPacket<C> {
     #[inline]
-    pub(crate) fn new(at: C, slot: u32, packet: &Packet) -> Waiting<C> {
+    pub(crate) fn new(at: C, slot: u32, packet: &Packet) -> QueuedPacket<C> {
         let &Packet { size, flow, colour, ecn, .. } = packet;
-        Waiting { at, slot, size, flow, colour, ecn }
+        QueuedPacket { at, slot, size, flow, colour, ecn }
     }
 
     /// As mechanisms see it: what the queue knows of it, and the rest from where it is kept, which the nearest cache rarely holds.
     #[inline]
     pub(crate) fn as_packet(&self, kept: &Packet) -> Packet {
-        let &Waiting { size, flow, colour, ecn, .. } = self;
+        let &QueuedPacket { size, flow, colour, ecn, .. } = self;
         Packet { size, flow, colour, ecn, ..*kept }
     }
 }
 
-impl<C: Clock> Waiting<C> {
+impl<C: Clock> QueuedPacket<C> {
     /// Stepped service: how long it has waited by now, in picoseconds.
     #[inline]
     pub(crate) fn waited(&self, now: Time) -> u128 {
@@ -50,7 +50,7 @@ impl<C: Clock> Waiting<C> {
     }
 }
 
-impl<C: Clock> Item for Waiting<C> {
+impl<C: Clock> Item for QueuedPacket<C> {
     #[inline]
     fn size(&self) -> u32 {
         self.size

@@ -6,7 +6,7 @@ use crate::network::Page;
 
 /// A page in a run.
 #[derive(Debug)]
-pub struct Loading {
+pub struct PageLoad {
     page: Page,
     /// Objects that have been asked for.
     asked: usize,
@@ -14,11 +14,11 @@ pub struct Loading {
     waiting: u32,
 }
 
-impl Loading {
+impl PageLoad {
     /// Not begun.
     #[must_use]
-    pub fn new(page: Page) -> Loading {
-        Loading { page, asked: 0, waiting: 0 }
+    pub fn new(page: Page) -> PageLoad {
+        PageLoad { page, asked: 0, waiting: 0 }
     }
 
     /// The flows that fetch it.
