@@ -1,5 +1,6 @@
 """Tables reduced over seeds, and figures made of them."""
 
+import base64
 import json
 import math
 import re
@@ -11,6 +12,7 @@ import inprofile
 from inprofile.charts.plot import NoSeries, Samples, averaged, thin
 from inprofile.metrics.summary import Metric
 from inprofile.run import storage
+from inprofile.run.frames import units_of
 from inprofile.run.results import Result
 from made import flow, result
 
@@ -77,6 +79,33 @@ def test_a_notebook_gets_tables_without_markup_from_names() -> None:
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert "&lt;b&gt;" in html
+
+
+def test_a_notebook_gets_a_style_and_a_picture_of_its_own() -> None:
+    few = result([flow(1, f"tcp.{i}", 1.0) for i in range(24)])._repr_html_()
+    assert few.count("<style>") == 1
+    assert few.count('<div class="inprofile">') == 1
+    drawn = base64.b64decode(few.partition("data:image/svg+xml;base64,")[2].partition('"')[0])
+    assert b"throughput (Mbit/s)" in drawn
+    assert "<img" not in result([flow(1, f"tcp.{i}", 1.0) for i in range(25)])._repr_html_()
+
+
+def test_units_of_columns_are_those_of_the_fields() -> None:
+    units = units_of(result([flow(1, "a", 1.0)]).flows)
+    assert units["goodput"] == "bit/s"
+    assert units["rtt"] == "s"
+    assert "flow" not in units
+    assert "seed" not in units
+
+
+def test_pandas_and_polars_keep_the_units() -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
+    made = result([flow(1, "a", 1.0), flow(2, "a", 2.0)])
+    frame = made.to_pandas("flows")
+    assert frame[frame.seed == 1].attrs["units"]["goodput"] == "bit/s"
+    assert "goodput [bit/s]" in made.to_polars("flows").columns
+    assert made.to_polars("flows")["rtt [s]"].to_list() == [0.03, 0.03]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FolderInUse", "Provenance", "Result", "ResultError", "read"]
 
+_MOST_DRAWN = 24
+"""Flows whose throughput a notebook shows as a picture."""
+
 
 @dataclass(frozen=True)
 class Provenance:
@@ -296,6 +299,18 @@ class Result:
 
         return Plots(self)
 
+    def to_pandas(self, table: str = "flows") -> Any:
+        """A table by name as a pandas DataFrame, whose `attrs["units"]` has its columns' units."""
+        from .frames import pandas_frame
+
+        return pandas_frame(self._tables[table])
+
+    def to_polars(self, table: str = "flows") -> Any:
+        """The same as a polars DataFrame, the units in the names of its columns: `goodput [bit/s]`."""
+        from .frames import polars_frame
+
+        return polars_frame(self._tables[table])
+
     def latex(self) -> str:
         """Metrics and flows as tables for a paper, with their intervals (booktabs, siunitx)."""
         from ..metrics.latex import latex
@@ -323,7 +338,12 @@ class Result:
         head = f"<p><b>{escape(visible(self.title))}</b>, {n} seed{'s' * (n != 1)}</p>"
         contracts = self.contracts
         kept = contracts._repr_html_() if contracts else ""
-        return head + self.summary()._repr_html_() + kept + self.rows("flows")._repr_html_()
+        flows = self.rows("flows")
+        drawn = self.plot.dots("throughput") if 0 < len(flows) <= _MOST_DRAWN else None
+        parts = (head, self.summary()._repr_html_(), kept, flows._repr_html_())
+        from ..charts.notebook import styled
+
+        return styled("".join(parts), drawn)
 
 
 def read(folder: str | Path) -> Result:

@@ -14,8 +14,9 @@ from ...experiment.scenario import Scenario
 from ...metrics.contracts import figure_over_runs
 from ...metrics.quantity import pm
 from ...metrics.stats import Estimate
-from ...metrics.summary import text_table
+from ...metrics.summary import html_table, text_table
 from ...own.sources import Source
+from ...run.frames import pandas_frame, polars_frame
 from ...run.ledger import LEDGER
 from ...run.storage import LARGEST_MANIFEST, ResultError
 from ...run.tables import Room, TooManyRows
@@ -244,12 +245,18 @@ class Sweep(Sequence[Setting]):
         return f"{visible(head)}\n{text_table(*self.rows())}"
 
     def _repr_html_(self) -> str:
-        heading, body = self.rows()
-        head = "".join(f"<th>{escape(visible(cell))}</th>" for cell in heading)
-        lines = "".join(
-            "<tr>" + "".join(f"<td>{escape(visible(cell))}</td>" for cell in row) + "</tr>" for row in body
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+        from ...charts.notebook import styled
+
+        head = f"<p><b>{escape(visible(self.title))}</b>, {len(self):,} settings, {self.runs:,} runs</p>"
+        return styled(head + html_table(*self.rows()), self.plot if len(self) > 1 else None)
+
+    def to_pandas(self, table: str = "metrics") -> Any:
+        """A table of all runs as a pandas DataFrame, whose `attrs["units"]` has its columns' units."""
+        return pandas_frame(self.table(table))
+
+    def to_polars(self, table: str = "metrics") -> Any:
+        """The same as a polars DataFrame, the units in the names of its columns: `goodput [bit/s]`."""
+        return polars_frame(self.table(table))
 
 
 def read_sweep(folder: str | Path) -> Sweep:
