@@ -108,6 +108,8 @@ soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzze
 	@cargo test --quiet --locked --release -p inprofile-router --test soak -- --ignored --nocapture
 	$(say) "Soak: twenty plans of which the answer is known"
 	@$(BIN)/python validation/plan_links.py
+	$(say) "Soak: twenty flows that starve, and whether they are mended without the cause that explain names"
+	@$(BIN)/python validation/causes.py
 
 # What cargo-fuzz builds with.
 FUZZ := -Cpasses=sancov-module \

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +15,11 @@ from .effort import affordable
 from .progress import progress
 
 if TYPE_CHECKING:
+    from ..experiment.scenario import Scenario
     from ..run.results import Result
     from ..studies.explain import Explanation, Fate
+    from ..studies.explain.cause import Cause
+    from ..studies.explain.removal import Removed
 
 _WIDTH = 60
 
@@ -36,23 +41,55 @@ def explain(
             show_default=False,
         ),
     ],
+    try_: Annotated[
+        bool,
+        typer.Option(
+            "--try",
+            help="Run the experiment again without the cause that is named, with the same seeds, and say"
+            " whether that mended the flow.",
+        ),
+    ] = False,
     set_: Set = None,
     jobs: Jobs = None,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
-    """Explain why a flow got the rate it got: contract, marking, losses, RTOs."""
+    """Explain why a flow got the rate it got: contract, marking, losses, RTOs; and what starved it."""
     from ..studies.explain import UnknownFlow
     from ..studies.explain import explain as reason
 
+    opened = _open(result, set_, jobs, yes)
     try:
-        found = reason(_open(result, set_, jobs, yes), flow)
+        found = reason(opened, flow)
     except UnknownFlow as error:
         raise Refused(str(error)) from None
+    outcome = _tried(opened, found, jobs, yes) if try_ else ()
     if json_:
-        emit(found.to_json())
+        emit(found.to_json() | ({"tried": [one.to_json() for one in outcome]} if try_ else {}))
     else:
-        say(as_text(found))
+        say(as_text(found, [one.words() for one in outcome]))
+
+
+def _tried(result: Result, found: Explanation, jobs: int | None, yes: bool) -> Sequence[Removed]:
+    """What the flow got without each cause that was named."""
+    from ..experiment.scenario import Scenario
+    from ..studies.explain.removal import removed
+
+    if not found.causes:
+        return ()
+    if result.provenance.live is not None:
+        raise Refused("--try runs the simulator again, and these hosts were real: give the experiment's file")
+    scenario = Scenario.again(result.provenance)
+    affordable(len(found.causes) * scenario.expected_packets(found.seeds), yes, len(found.seeds))
+
+    def run(changed: Scenario, seeds: Sequence[int]) -> Result:
+        from ..run.experiments import run_many
+        from ..run.pool import Local
+
+        with progress("without the cause") as tell:
+            return run_many([(changed, list(seeds))], Local(jobs, tell.under_way), tell)[0]
+
+    return removed(scenario, found, run)
 
 
 def _open(place: Path, overrides: list[str] | None, jobs: int | None, yes: bool) -> Result:
@@ -74,8 +111,8 @@ def _open(place: Path, overrides: list[str] | None, jobs: int | None, yes: bool)
     return read(place)
 
 
-def as_text(found: Explanation) -> str:
-    """Words, where its packets went, its window."""
+def as_text(found: Explanation, tried: Sequence[str] = ()) -> str:
+    """Words, where its packets went, its window; and last the cause, how to remove it, and what that did."""
     seeds = f"{len(found.seeds)} seeds" if len(found.seeds) > 1 else f"seed {found.seeds[0]}"
     parts = [f"{found.flow}, {seeds}", "\n".join(f"- {sentence}" for sentence in found.findings)]
     if found.fates:
@@ -101,7 +138,25 @@ def as_text(found: Explanation) -> str:
         " Losses, retransmissions and the window plot: the whole run.\n"
         "What the words mean: inprofile glossary"
     )
+    if found.because:
+        parts.append("\n".join([found.because, *(tried or [_removal(found)])]))
     return "\n\n".join(parts)
+
+
+def _removal(found: Explanation) -> str:
+    """How to run it without the cause."""
+    from ..experiment.scenario import toml
+    from ..studies.explain.cause import KINDS
+
+    def keys(*causes: Cause) -> str:
+        changes = [change for cause in causes for change in cause.changes.items()]
+        return " ".join(f"--set {shlex.quote(f'{key}={toml(value)}')}" for key, value in changes)
+
+    groups = [found.causes] if found.together else [(cause,) for cause in found.causes]
+    return "\n".join(
+        f"To see it with {' and '.join(KINDS[c.kind] for c in group)}: --try, or run it with {keys(*group)}"
+        for group in groups
+    )
 
 
 def _name(fate: Fate) -> str:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ...metrics.quantity import number, pm, quantity
 from ...metrics.response import law_of
 from ...metrics.stats import POSITIVE, Estimate, estimate, mean, paired
+from .cause import Verdict, judged, sentence
 from .explanation import CAUSES, Explanation, Fate, Figure
+from .facts import Facts, Loss
 from .subject import UnknownFlow, subject
 
 if TYPE_CHECKING:
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
     from ...run.results import Result
 
 __all__ = ["Explanation", "Fate", "Figure", "UnknownFlow", "explain"]
+
+
+MISSED = 0.95
+"""A flow that got less than this share of its contract has missed it."""
+STARVED = 0.8
+"""The same of what the others got, for one without a contract."""
 
 
 def explain(result: Result, flow: str | int) -> Explanation:
@@ -66,12 +74,68 @@ class _Case:
             self.mine[0]["contract"],
             self.kept,
             self.throughput,
+            tuple((int(row["seed"]), float(row["throughput"])) for row in self.mine),
             self.against_peers,
             self.fates,
             self.figures,
             tuple(self._findings()),
             (self.measure["from"], self.measure["to"]),
+            self.goal,
+            self.verdict.causes,
+            self.verdict.together,
+            self.verdict.considered,
+            self.because,
             self._cwnd(),
+        )
+
+    @cached_property
+    def goal(self) -> float | None:
+        """What it should have got and missed; None where nothing is amiss."""
+        contract = self.mine[0]["contract"]
+        if contract is not None:
+            missed = self.kept is not None and self.throughput.mean < MISSED * contract
+            return float(contract) if missed else None
+        d = self.against_peers
+        fewer = d is not None and d.mean < STARVED - 1 and (d.ci95 is None or d.ci95.hi < 0)
+        # Beside contracts, best effort gets what is left: that is no fault.
+        return self.peers_figure("throughput") if fewer else None
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What held it down: see `cause.py`."""
+        return Verdict() if self.goal is None or self.throughput.mean <= 0 else judged(self._facts(self.goal))
+
+    @cached_property
+    def because(self) -> str:
+        """The causal sentence."""
+        if self.goal is None or not self.verdict.causes:
+            return ""
+        against = "its contract" if self.mine[0]["contract"] is not None else "what the others got"
+        return sentence(self._facts(self.goal), self.verdict, against)
+
+    def _facts(self, goal: float) -> Facts:
+        runs = len(self.mine) * len(self.flows)
+        lost: dict[tuple[str, str], list[float]] = {}
+        for row in self.result.drops.to_pylist():
+            if row["flow"] in self.flows:
+                counts = lost.setdefault((row["place"], row["cause"]), [0.0, 0.0])
+                counts[0] += row["in"] / runs
+                counts[1] += (row["out"] + row["red"]) / runs
+        used: dict[str, list[float]] = {}
+        for row in self.result.queues.to_pylist():
+            used.setdefault(row["queue"], []).append(row["utilisation"])
+        return Facts(
+            self.flow,
+            self.group,
+            self.flows,
+            self.mine,
+            self.peers,
+            self.rows,
+            self.result.provenance.effective,
+            goal,
+            [Loss(*key, *counts) for key, counts in lost.items()],
+            self._queueing(),
+            {queue: mean(values) for queue, values in used.items()},
         )
 
     def figure(self, name: str) -> float:

@@ -11,6 +11,7 @@ from ...metrics.stats import Estimate
 
 if TYPE_CHECKING:
     from ...metrics.contracts import Kept
+    from .cause import Cause
 
 __all__ = ["CAUSES", "Explanation", "Fate", "Figure"]
 
@@ -62,6 +63,8 @@ class Explanation:
     """How well the contract was kept; None where there is none that a rate can keep."""
     throughput: Estimate
     """bit/s on the wire, in order, over the window."""
+    rates: tuple[tuple[int, float], ...]
+    """Seed and bit/s of each run."""
     against_peers: Estimate | None
     """Throughput over the peers' mean, less 1, paired by seed."""
     fates: tuple[Fate, ...]
@@ -69,6 +72,17 @@ class Explanation:
     findings: tuple[str, ...]
     window: tuple[str, str]
     """The measured window, for rates and marks; losses and timeouts are of the whole run."""
+    goal: float | None
+    """bit/s that it missed: its contract, or what the others got; None where nothing is amiss."""
+    causes: tuple[Cause, ...]
+    """What held it down, two where they tie or have to go together; empty where nothing is amiss, or where
+    no cause of the set fits."""
+    together: bool
+    """Whether the two only together would do."""
+    considered: tuple[Cause, ...]
+    """All that the figures point to."""
+    because: str
+    """One sentence that names the cause; empty where there is none."""
     cwnd: tuple[tuple[float, float], ...]
     """Time and congestion window (segments) of the first seed, where a monitor sampled it."""
 
@@ -87,6 +101,12 @@ class Explanation:
             "packets": [{**f.__dict__, "out": None if math.isnan(f.out) else f.out} for f in self.fates],
             "figures": [f.__dict__ for f in self.figures],
             "findings": list(self.findings),
+            "goal": self.goal,
+            "because": self.because,
+            "together": self.together,
+            "causes": [
+                {"kind": c.kind, "because": c.because, "without": dict(c.changes)} for c in self.causes
+            ],
             "window": {"from": self.window[0], "to": self.window[1]},
             "cwnd": [list(point) for point in self.cwnd],
         }

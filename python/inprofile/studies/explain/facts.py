@@ -1,0 +1,194 @@
+"""What a cause is looked for in: the flow's figures, its way, its losses, and who else was there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...metrics.quantity import bits_per_second
+from ...metrics.stats import mean
+
+__all__ = ["COLOURED", "DATAGRAMS", "LOSS_BASED", "TCP", "Facts", "Loss"]
+
+Row = Mapping[str, Any]
+Table = Mapping[str, Any]
+
+COLOURED = frozenset({"rio", "rio_plus_out", "wred", "dsred", "dwred"})
+"""Disciplines that drop what is OUT before what is IN."""
+TCP = frozenset({"bulk", "transfer", "web", "video"})
+"""Traffic that slows down when packets are lost."""
+DATAGRAMS = frozenset({"cbr", "poisson", "on_off"})
+"""Traffic that does not, at a rate of its own."""
+LOSS_BASED = frozenset({"reno", "newreno", "sack", "cubic"})
+"""Congestion controls that grow until something is lost."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What was lost in one place for one cause, per run."""
+
+    place: str
+    cause: str
+    green: float
+    """IN packets."""
+    other: float
+    """OUT and red ones."""
+
+    @property
+    def packets(self) -> float:
+        """All of them."""
+        return self.green + self.other
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The figures of one flow, or of a group's mean flow, over the seeds of a result."""
+
+    name: str
+    group: str
+    flows: Sequence[str]
+    """The flow itself, or all of the group."""
+    mine: Sequence[Row]
+    peers: Sequence[str]
+    rows: Mapping[str, Sequence[Row]]
+    effective: Table
+    goal: float
+    """bit/s: the contract, or what the others got."""
+    losses: Sequence[Loss]
+    queueing: float
+    """Mean queueing delay at the measured link, in s."""
+    utilisation: Mapping[str, float]
+    """By link."""
+
+    def of(self, column: str) -> float:
+        """Mean over the seeds of one of its figures."""
+        return mean(float(row[column]) for row in self.mine)
+
+    def peers_of(self, column: str) -> float:
+        """Mean over seeds and peers."""
+        return mean(float(row[column]) for peer in self.peers for row in self.rows[peer])
+
+    @cached_property
+    def got(self) -> float:
+        """bit/s on the wire, over the measured window."""
+        return self.of("throughput")
+
+    @cached_property
+    def settings(self) -> Table:
+        """Its group in the experiment."""
+        return self.group_of(self.group)
+
+    def group_of(self, name: str) -> Table:
+        """A group in the experiment."""
+        return next((g for g in self.effective.get("flows", ()) if g["name"] == name), {})
+
+    @cached_property
+    def traffic(self) -> str:
+        """The kind of its traffic."""
+        return str(self.settings.get("traffic", {}).get("kind", "bulk"))
+
+    @cached_property
+    def is_tcp(self) -> bool:
+        """Whether it slows down when packets are lost."""
+        return self.traffic in TCP
+
+    @cached_property
+    def tcp(self) -> Table:
+        """What its sender does."""
+        found: Table = self.settings.get("tcp") or self.effective.get("tcp", {})
+        return found
+
+    @cached_property
+    def packet(self) -> float:
+        """A full packet on the wire, in bits."""
+        sizes = [float(str(self.tcp.get(key, "0 B")).split()[0]) for key in ("segment", "header")]
+        return 8 * sum(sizes)
+
+    @cached_property
+    def links(self) -> Mapping[str, Table]:
+        """All links of the experiment, by name."""
+        return {str(link["name"]): link for link in self.effective.get("links", ())}
+
+    @cached_property
+    def route(self) -> Sequence[str]:
+        """The links that its data crosses, without its access link."""
+        return [str(name) for name in self.settings.get("route", ())]
+
+    def crossing(self, link: str) -> dict[str, Table]:
+        """The groups whose data crosses a link."""
+        return {str(g["name"]): g for g in self.effective.get("flows", ()) if link in g.get("route", ())}
+
+    @cached_property
+    def loss(self) -> float:
+        """Share of its packets that was lost."""
+        return self.of("dropped") / max(self.of("sent"), 1.0)
+
+    @cached_property
+    def worst(self) -> Loss | None:
+        """Where most was lost, and for what."""
+        return max(self.losses, key=lambda loss: loss.packets, default=None)
+
+    @cached_property
+    def lost(self) -> float:
+        """Packets lost per run."""
+        return sum(loss.packets for loss in self.losses)
+
+    @cached_property
+    def bottleneck(self) -> str | None:
+        """The link whose queue drops most of its packets."""
+        by: dict[str, float] = {}
+        for loss in self.losses:
+            place = loss.place.partition("/")[0]
+            if place in self.links:
+                by[place] = by.get(place, 0.0) + loss.packets
+        return max(by, key=by.__getitem__, default=None)
+
+    def queue_of(self, link: str) -> Table:
+        """Its queue there: the class's, where a scheduler has classes."""
+        queue = self.links[link].get("queue", {})
+        own = [c for c in queue.get("classes", ()) if c["name"] == self.settings.get("class")]
+        found: Table = own[0] if own else queue
+        return found
+
+    @cached_property
+    def coloured(self) -> bool:
+        """Whether its bottleneck tells what is within contracts from the rest."""
+        return self.bottleneck is not None and str(self.queue_of(self.bottleneck).get("aqm")) in COLOURED
+
+    def held_by(self, link: str) -> dict[str, float]:
+        """By group, and without itself, the share of what passed a link.
+
+        Of a first in, first out queue it is also the share of the buffer: all wait alike (Little's law).
+        """
+        passed: dict[str, float] = {}
+        mine = 0.0
+        for runs in self.rows.values():
+            group = str(runs[0]["group"])
+            if group not in self.crossing(link):
+                continue
+            n = mean(float(row["received_in"]) + float(row["received_out"]) for row in runs)
+            if str(runs[0]["flow"]) in self.flows:
+                mine += n
+            else:
+                passed[group] = passed.get(group, 0.0) + n
+        total = max(mine + sum(passed.values()), 1e-300)
+        return {group: n / total for group, n in passed.items()}
+
+    def sold(self, link: str) -> float:
+        """bit/s of contracts whose flows cross a link."""
+        return sum(
+            float(runs[0]["contract"] or 0.0)
+            for runs in self.rows.values()
+            if str(runs[0]["group"]) in self.crossing(link)
+        )
+
+    def rate(self, link: str) -> float:
+        """bit/s of a link."""
+        return bits_per_second(str(self.links[link]["rate"]))
+
+    @cached_property
+    def rtt(self) -> float:
+        """Round-trip time in s, with the mean wait at the measured link."""
+        return self.of("rtt") + self.queueing

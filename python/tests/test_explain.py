@@ -1,0 +1,137 @@
+"""The causal sentence of an explanation: what it names, when it is silent, what removing the cause does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from inprofile import STARTER, parse
+from inprofile.cli import app
+from inprofile.experiment.scenario import Scenario
+from inprofile.run.results import Result
+from inprofile.studies.explain import explain
+from inprofile.studies.explain.cause import KINDS
+from inprofile.studies.explain.removal import removed, without
+
+SHORT = {"duration": "20 s", "measure.from": "5 s"}
+BEST_EFFORT = """
+[[flows]]
+name = "free"
+count = 6
+from = "H*"
+join = { node = "edge", rate = "100 Mbit/s" }
+to = "server"
+rtt = "40 ms"
+marker = { kind = "colour", colour = "out" }
+"""
+DROP_TAIL = {"aqm": "drop_tail", "limit": "40 packets"}
+CUT = {"links.bottleneck.queue.out": {"min_th": "10 packets", "max_th": "30 packets", "max_p": 0.5}}
+
+#: What is wrong in each, and the flow that it starves.
+WRONG: dict[str, tuple[dict[str, object], str]] = {
+    "receiver's window": ({"flows.assured.tcp.window": "3 packets"}, "assured.3"),
+    "access link": ({"flows.assured.join.rate": "500 kbit/s"}, "assured.3"),
+    "offered rate": ({"flows.assured.traffic": {"kind": "cbr", "rate": "300 kbit/s"}}, "assured.3"),
+    "oversold link": (
+        {"links.bottleneck.rate": "1500 kbit/s", "flows.assured.contract": "700 kbit/s"},
+        "assured.0",
+    ),
+    "shallow bucket": ({"flows.assured.marker.depth": "1 packets", **CUT}, "assured.3"),
+    "shared queue": ({"links.bottleneck.queue": DROP_TAIL}, "assured.3"),
+}
+
+
+def run(scenario: Scenario, seeds: Sequence[int]) -> Result:
+    return scenario.run(seeds)
+
+
+def wrong(kind: str) -> Scenario:
+    return parse(STARTER + BEST_EFFORT).with_(SHORT).with_(WRONG[kind][0])
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_is_wrong_is_named_and_without_it_the_flow_gets_its_contract(kind: str) -> None:
+    scenario, flow = wrong(kind), WRONG[kind][1]
+    found = explain(scenario.run(2), flow)
+    assert kind in {cause.kind for cause in found.causes}, found.because
+    assert found.because.startswith(f"{flow} got ")
+    assert found.because.count("because") == 1
+    outcome = removed(scenario, found, run)
+    assert any(one.mended for one in outcome), [one.words() for one in outcome]
+    assert found.to_json()["causes"][0]["kind"] in KINDS
+
+
+def test_the_sentence_counts_losses_and_says_who_held_the_buffer() -> None:
+    found = explain(wrong("shared queue").run(2), "assured.3")
+    assert re.search(
+        r": 20 of its 20 losses were overflow there while free held 6\d % of the buffer\.$", found.because
+    )
+    assert "bottleneck drops what was bought as it drops all else" in found.because
+
+
+def test_nothing_is_said_where_nothing_is_amiss() -> None:
+    result = parse(STARTER).with_(SHORT).run(2)
+    for flow in ("assured.0", "assured.3", "assured"):
+        found = explain(result, flow)
+        assert (found.because, found.causes, found.goal) == ("", (), None)
+
+
+def test_best_effort_beside_kept_contracts_is_not_called_starved() -> None:
+    result = parse(STARTER + BEST_EFFORT).with_(SHORT).run(2)
+    assert explain(result, "free.0").because == ""
+
+
+def test_a_longer_rtt_is_named_where_the_queue_is_fair() -> None:
+    rtts = ["20 ms", "20 ms", "20 ms", "200 ms"]
+    free = parse(STARTER).with_(SHORT).with_({"flows.assured.rtt": rtts, "links.bottleneck.queue": DROP_TAIL})
+    text = free._text.replace('contract = ["200 kbit/s", "400 kbit/s", "600 kbit/s", "800 kbit/s"]', "")
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("marker"))
+    scenario = Scenario(text, "experiment", free._overrides)
+    found = explain(scenario.run(2), "assured.3")
+    assert [cause.kind for cause in found.causes] == ["long RTT"]
+    assert "of what the others got because its RTT is 200 ms and the others' 20 ms" in found.because
+    assert removed(scenario, found, run)[0].mended
+
+
+def test_two_bounds_have_to_go_together() -> None:
+    changes = {
+        "flows.assured.join.rate": "250 kbit/s",
+        "links.bottleneck.queue": DROP_TAIL,
+        "flows.free.count": 20,
+    }
+    scenario = parse(STARTER + BEST_EFFORT).with_(SHORT).with_(changes)
+    found = explain(scenario.run(2), "assured.3")
+    assert found.together
+    assert {cause.kind for cause in found.causes} == {"access link", "shared queue"}
+    assert "; and besides, " in found.because
+    (outcome,) = removed(scenario, found, run)
+    assert outcome.mended
+    for cause in found.causes:
+        alone = explain(without(scenario, (cause,)).run(2), "assured.3")
+        assert alone.because, f"without {cause.kind} alone it still starves"
+
+
+def test_the_command_ends_in_the_sentence_and_tries_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong("shared queue").run(2).write(tmp_path / "r")
+    with pytest.raises(SystemExit) as ended:
+        app(["explain", str(tmp_path / "r"), "--flow", "assured.3"])
+    assert ended.value.code == 0
+    sentence, hint = capsys.readouterr().out.strip().splitlines()[-2:]
+    assert sentence.startswith("assured.3 got ")
+    assert hint.startswith(
+        "To see it with room of its own in the queue, by colours: --try, or run it with --set "
+    )
+    with pytest.raises(SystemExit):
+        app(["explain", str(tmp_path / "r"), "--flow", "assured.3", "--try", "--json"])
+    made = json.loads(capsys.readouterr().out)
+    assert made["because"] == sentence
+    assert made["tried"][0]["mended"]
+    with pytest.raises(SystemExit):
+        app(["explain", str(tmp_path / "r"), "--flow", "assured.3", "--try"])
+    assert "% of the gap closed." in capsys.readouterr().out.strip().splitlines()[-1]
