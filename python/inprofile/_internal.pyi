@@ -153,6 +153,16 @@ def capture_packets(scenario: Scenario, seed: int, path: str, at: list[str], sna
     ValueError for what can't be captured, OSError with the path if the file can't be written.
     """
 
+def queue_log(
+    scenario: Scenario, seed: int, link: str, start: int, end: int
+) -> list[tuple[int, str, int, int, str, int, str | None]]:
+    """What happens to packets at the queue of a link between two times (ps); the run ends there.
+
+    Time (ps), `+` it arrives, `-` it leaves for the link or `d` it is dropped, the packet's number, its
+    flow's, its colour and bytes, and of a drop the cause. The arrivals of those that wait at first come
+    first, at their own times. KeyError for a link that is not there.
+    """
+
 class MechanismError(RuntimeError):
     """A mechanism written in Python has failed."""
 

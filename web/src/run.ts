@@ -3,6 +3,8 @@
 import { get, type Packed } from "./api";
 import { h, put } from "./dom";
 import { estimated, quantity } from "./format";
+import { flows } from "./flows";
+import { player } from "./player";
 import { packets } from "./packets";
 import { panels, usual, type Figures, type Panel } from "./panels";
 import { binOf, rateChoice } from "./rates";
@@ -34,8 +36,10 @@ export interface Run extends Provenance {
 
 const TABS: readonly [string, string][] = [
   ["figures", "Figures"],
+  ["flows", "Flows"],
   ["series", "Over time"],
   ["packets", "Packets"],
+  ["queue", "Queue"],
   ["whatif", "What if"],
   ["origin", "Provenance"],
 ];
@@ -53,8 +57,10 @@ export async function run(place: Place): Promise<void> {
     tabs("run", kept(query), TABS, tab),
   );
   if (tab === "figures") figures(root, head);
+  else if (tab === "flows") await flows(place, id);
   else if (tab === "series") await series(place, head);
   else if (tab === "packets") await packets(place, head, (seed) => originOf(head, seed));
+  else if (tab === "queue") await player(place, head);
   else if (tab === "whatif") await whatIf(place, head);
   else origin(root, head);
 }

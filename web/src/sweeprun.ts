@@ -3,6 +3,7 @@
 import { isFile, post } from "./api";
 import { h, put } from "./dom";
 import { heading, notInFile, tabs, type Effective, type Place, type Provenance } from "./parts";
+import { player } from "./player";
 import type { packets } from "./packets";
 import type { Figures } from "./panels";
 import { kept, showSeries } from "./run";
@@ -12,6 +13,7 @@ import { whatIf } from "./whatif";
 const TABS: readonly [string, string][] = [
   ["series", "Over time"],
   ["packets", "Packets"],
+  ["queue", "Queue"],
   ["whatif", "What if"],
 ];
 
@@ -42,6 +44,7 @@ export async function runOfSweep(place: Place, sweep: Sweep, showPackets: typeof
   put(root, tabs("sweep", kept(query), TABS, tab));
   const origin = (of: number): string => `${sweep.title} · ${values} · seed ${of} · sweep ${sweep.digest.slice(0, 12)} · inprofile ${sweep.version}`;
   if (tab === "whatif") await whatIf(place, head);
+  else if (tab === "queue") await player(place, head);
   else if (tab === "packets") await showPackets(place, head, origin);
   else {
     const found = await post<Figures>("whatif", { id: sweep.id, setting, seed, set: {} });

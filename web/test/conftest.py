@@ -33,6 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     starter.with_(
         {"title": "Drop-tail", "links.bottleneck.queue": {"aqm": "drop_tail", "limit": "60 packets"}}
     ).run([1]).write(place / "drop_tail")
+    window = {"title": "A narrow window", "flows.assured.tcp.window": "2 packets"}
+    starter.with_(window).run([1]).write(place / "narrow")
     fine = [{"queue": "bottleneck", "every": "5 ms"}, {"flows": "assured", "every": "5 ms"}]
     starter.with_({"title": "Fine samples", "monitors": fine}).run([1]).write(place / "fine")
     ten = {

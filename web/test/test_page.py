@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import os
 import re
@@ -32,6 +33,8 @@ VIEWS = {
     "series": "/run?id=rio&tab=series",
     "packets": "/run?id=rio&tab=packets",
     "packet": "/run?id=rio&tab=packets&packet=310",
+    "flows": "/run?id=narrow&tab=flows",
+    "queue": "/run?id=rio&tab=queue",
     "whatif": "/run?id=ten&tab=whatif&set=links.bottleneck.queue.out.max_p%3D0.5",
     "origin": "/run?id=rio&tab=origin",
     "sweep": "/sweep?id=sweep",
@@ -107,7 +110,7 @@ def test_every_view_fits_and_is_named(
 
 def test_the_list_is_filtered_and_says_what_is_broken(tab: Tab) -> None:
     page = tab.open("/")
-    expect(page.locator("tbody tr")).to_have_count(6)
+    expect(page.locator("tbody tr")).to_have_count(7)
     expect(page.locator("tr.broken")).to_contain_text("flows.parquet missing")
     page.get_by_label("Filter").fill("drop_tail")
     expect(page.locator("tbody tr")).to_have_count(1)
@@ -217,6 +220,118 @@ def test_a_sweep_opens_on_curves_and_means_and_runs_are_a_step_deeper(tab: Tab) 
     expect(page.locator("main")).to_contain_text("Runs of setting 7: rate 2 Mbit/s")
     page.get_by_role("link", name="All runs").click()
     expect(page.locator(".bar")).to_contain_text("1,000 of 1,000 runs")
+
+
+def test_why_a_flow_starves_and_the_run_without_that(tab: Tab) -> None:
+    page = tab.open("/run?id=narrow&tab=flows")
+    cause = page.locator(".cause")
+    expect(cause).to_have_text(
+        re.compile(
+            r"^assured\.3 got \d\d % of its contract because its receiver's window of 2 packets lets through"
+        )
+    )
+    table = page.get_by_role("region", name="Flows")
+    expect(table.locator("tbody tr")).to_have_count(4)
+    expect(table.locator("thead")).to_contain_text("Of the contract")
+    page.get_by_role("button", name="Run it without that").click()
+    expect(page.locator(".why .good")).to_contain_text("% of the gap closed.")
+    page.get_by_role("button", name="Why assured.0 got what it got").click()
+    expect(page.locator(".why h2")).to_have_text("Why assured.0 got what it got")
+    expect(page.locator(".why")).to_contain_text("Nothing is amiss.")
+    assert "flow=assured.0" in page.url
+
+
+#: A hash of what the canvas shows.
+PICTURE = """() => {
+  const canvas = document.querySelector('.stage');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let hash = 0;
+  for (let i = 0; i < data.length; i++) hash = (hash * 31 + data[i]) | 0;
+  return hash;
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_queue_is_played_paused_scrubbed_and_stepped(browser: Browser, address: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, accept_downloads=True)
+    tab = Tab(context, address)
+    page = tab.open("/run?id=rio&tab=queue")
+    canvas, said = page.locator(".stage"), page.locator(".status")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    first = page.evaluate(PICTURE)
+    began = float(canvas.get_attribute("data-time") or 0)
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_timeout(1500)
+    assert float(canvas.get_attribute("data-time") or 0) > began
+    page.get_by_role("button", name="Pause").click()
+    assert page.evaluate(PICTURE) != first
+    held = canvas.get_attribute("data-time")
+    page.wait_for_timeout(300)
+    assert canvas.get_attribute("data-time") == held
+    # Stepped to a drop: its reason is said.
+    page.get_by_role("button", name="Next drop").click()
+    expect(page.locator(".dropped-why")).to_contain_text(
+        re.compile(r"packet \d+ of assured\.\d dropped \(early\)")
+    )
+    expect(page.locator(".dropped-why")).to_contain_text("random number")
+    # By hand, forwards and back: the same moment is the same picture.
+    slider = page.get_by_role("slider", name="Time")
+    slider.fill("5000")
+    there, words = page.evaluate(PICTURE), said.inner_text()
+    slider.fill("9000")
+    assert page.evaluate(PICTURE) != there
+    slider.fill("5000")
+    assert (page.evaluate(PICTURE), said.inner_text()) == (there, words)
+    expect(page).to_have_url(re.compile("t=1?[0-9.]+"))
+    before = float(canvas.get_attribute("data-time") or 0)
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    assert 0 < float(canvas.get_attribute("data-time") or 0) - before < 0.1
+    # A click on the time line under the queue.
+    box = canvas.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 30, box["y"] + 230)
+    assert float(canvas.get_attribute("data-time") or 0) < before
+    context.close()
+    assert tab.wrong == []
+
+
+#: Width and frames of a GIF as the browser's own decoder has them, and how many of these differ.
+DECODED = """async (text) => {
+  const data = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const decoder = new ImageDecoder({ data, type: 'image/gif' });
+  await decoder.tracks.ready;
+  await decoder.completed;
+  const { frameCount } = decoder.tracks.selectedTrack;
+  const seen = new Set();
+  let width = 0;
+  for (let frameIndex = 0; frameIndex < frameCount; frameIndex++) {
+    const { image } = await decoder.decode({ frameIndex });
+    width = image.displayWidth;
+    const canvas = new OffscreenCanvas(width, image.displayHeight);
+    const to = canvas.getContext('2d');
+    to.drawImage(image, 0, 0);
+    seen.add(to.getImageData(0, 0, width, canvas.height).data.join());
+  }
+  return [width, frameCount, seen.size];
+}"""
+
+
+def test_the_film_is_saved_as_a_gif_and_a_video(tab: Tab, tmp_path: Path) -> None:
+    page = tab.open("/run?id=rio&tab=queue&t0=20&t1=20.4&speed=0.2")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="GIF").click()
+    name = waiting.value.suggested_filename
+    assert re.fullmatch(r"four-flows-.*-queue-bottleneck-seed-1-20-s-[0-9a-f]{8}\.gif", name)
+    waiting.value.save_as(SHOTS / "queue.gif")
+    data = base64.b64encode((SHOTS / "queue.gif").read_bytes()).decode()
+    width, frames, different = page.evaluate(DECODED, data)
+    assert (width, frames) == (720, 25)
+    assert different > 20
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Video").click()
+    waiting.value.save_as(tmp_path / "queue.webm")
+    assert (tmp_path / "queue.webm").read_bytes()[:4] == b"\x1a\x45\xdf\xa3"
 
 
 def test_what_if_follows_a_slider(tab: Tab) -> None:
@@ -466,6 +581,14 @@ def test_times(tab: Tab) -> None:
         print(
             f"156,000 points, {what}: {1e3 * (busy() - start) / len(keys):.1f} ms of the page's thread a step"
         )
+    page = tab.open("/run?id=rio&tab=queue")
+    page.get_by_role("button", name="Play").click()
+    page.evaluate(FRAMES)
+    page.wait_for_timeout(2000)
+    at = page.evaluate("() => { window.stop_ = true; return window.frames_; }")
+    played = [b - a for a, b in pairwise(at)]
+    print(f"a queue packet by packet: {1e3 / mean(played):.0f} frames a second, drawn in software")
+    page = tab.open("/run?id=fine&tab=series&bin=raw")
     frames = sorted(dragged(page))
     print(
         f"156,000 points, {len(frames)} frames while dragging, drawn in software:"

@@ -76,7 +76,7 @@ mod _internal {
     #[pymodule_export]
     use super::own::{MechanismError, Own, PacketView, QueueView, Random};
     #[pymodule_export]
-    use super::packets::{capture_packets, ns2_log};
+    use super::packets::{capture_packets, ns2_log, queue_log};
     #[pymodule_export]
     use super::results::{Results, tables_together};
     #[pymodule_export]

@@ -1,15 +1,18 @@
 //! The packets of one run, in files that other programs read: ns-2's trace, a capture.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inprofile_live::capture;
+use inprofile_sim::engine::{self, Failure};
+use inprofile_sim::log::{Code, LogRow};
 use inprofile_sim::ns2::trace;
 use inprofile_sim::run_log::Incomplete;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::experiment::Scenario;
@@ -54,6 +57,74 @@ pub fn capture_packets(
         Err(capture::Error::Refused(why)) => Err(PyValueError::new_err(why)),
         Err(capture::Error::Incomplete(error)) => Err(incomplete(error, path)),
     }
+}
+
+/// When (ps), what, the packet's number, flow and colour, its bytes, and of a drop its cause.
+type AtQueue = (u64, char, u64, u32, &'static str, u32, Option<&'static str>);
+
+/// What happens to packets at the queue of this link from `from` to `to` (ps): `+` it arrives, `-` it leaves for the link, `d` it is dropped.
+///
+/// The arrivals of those that wait at `from` come first, at their own times. The run ends at `to`. KeyError for a link that is not there.
+#[pyfunction]
+pub fn queue_log(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seed: u64,
+    link: &str,
+    from: u64,
+    to: u64,
+) -> PyResult<Vec<AtQueue>> {
+    let network = scenario.inner.network(seed, false);
+    let Some(link) = network.links.iter().position(|l| l.name == link) else {
+        return Err(PyKeyError::new_err(link.to_owned()));
+    };
+    aside(py, move |stop| {
+        let found = Arc::new(Mutex::new((BTreeMap::new(), Vec::new())));
+        let (writer, stopper) = (Arc::clone(&found), Arc::clone(stop));
+        let log = Box::new(move |row: &LogRow| {
+            if row.time.0 > to {
+                stopper.store(true, Ordering::Relaxed);
+            } else if row.link as usize == link {
+                let mut found = writer.lock().unwrap_or_else(PoisonError::into_inner);
+                note(row, from, &mut found);
+            }
+        });
+        let ended = engine::run(network, stop, Some(log));
+        let (waiting, rows) = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        match ended {
+            Err(failure @ Failure::NotConserved(_)) => Err(PyRuntimeError::new_err(failure.to_string())),
+            // Stopped: at `to`; where Ctrl-C did it, nobody listens.
+            Ok(_) | Err(Failure::Stopped) => Ok(before(waiting, rows)),
+        }
+    })?
+}
+
+/// What waits at `from`, by number; and what happened since.
+type Noted = (BTreeMap<u64, AtQueue>, Vec<AtQueue>);
+
+fn note(row: &LogRow, from: u64, (waiting, rows): &mut Noted) {
+    let (what, cause) = match row.code {
+        Code::Enqueue => ('+', None),
+        Code::Dequeue => ('-', None),
+        Code::Drop(cause) => ('d', Some(cause.name())),
+        Code::Receive => return,
+    };
+    let packet = &row.packet.packet;
+    let seen = (row.time.0, what, row.number, packet.flow.0, packet.colour.name(), packet.size, cause);
+    if row.time.0 >= from {
+        rows.push(seen);
+    } else if what == '+' {
+        waiting.insert(row.number, seen);
+    } else {
+        waiting.remove(&row.number);
+    }
+}
+
+fn before(waiting: BTreeMap<u64, AtQueue>, rows: Vec<AtQueue>) -> Vec<AtQueue> {
+    let mut all: Vec<AtQueue> = waiting.into_values().collect();
+    all.sort_by_key(|row| row.0);
+    all.extend(rows);
+    all
 }
 
 /// Does work on a thread of its own, so that Ctrl-C is heard; it is then told to stop.

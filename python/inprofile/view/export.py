@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ..run.storage import ResultError, check_folder, write_whole
-from . import answers, sweeps
+from . import answers, flows, sweeps
 from .folder import Entry, Folder
 from .server import page_files
 
@@ -67,6 +67,11 @@ def _keep_summary(
     id_ = quote(entry.id, safe="")
     if entry.kind == "run":
         keep(f"run?id={id_}", lambda: answers.run(folder, entry.id), entry.id)
+        keep(f"flows?id={id_}", lambda: flows.flows(folder, entry.id), f"{entry.id}, flows")
+        names = dict.fromkeys(folder.result(entry.id, ("flows",)).flows["flow"].to_pylist())
+        for name in names if len(names) <= flows.MOST_EXPLAINED else ():
+            path = f"explain?id={id_}&flow={quote(name, safe='')}"
+            keep(path, partial(flows.explained, folder, entry.id, name), f"{entry.id}, why {name}")
         return
     keep(f"sweep?id={id_}", lambda: sweeps.sweep(folder, entry.id), entry.id)
     keep(f"means?id={id_}", lambda: sweeps.means(folder, entry.id), f"{entry.id}, means")

@@ -23,7 +23,7 @@ from .._input import visible
 from ..experiment.scenario import ScenarioError
 from ..own import MechanismError
 from ..run.storage import ResultError
-from . import answers, packets, sweeps, whatif
+from . import answers, flows, packets, sweeps, whatif
 from .folder import Folder, Unknown
 from .router import Watch
 
@@ -177,6 +177,19 @@ def application(
             given["seed"]
         )
 
+    def passage(request: Request) -> bytes:
+        given = request.query_params
+        ends = [float(given[name]) if given.get(name) else None for name in ("from", "to")]
+        return runs.passage(
+            folder(), given["id"], given.get("setting"), int(given["seed"]), given.get("link"), ends
+        )
+
+    def without(request: Request) -> bytes:
+        given = request.query_params
+        return flows.without(
+            folder(), given["id"], given["flow"], lambda changed, seed: runs.run(changed, seed, {})
+        )
+
     async def what_if(request: Request) -> Response:
         from starlette.concurrency import run_in_threadpool
 
@@ -198,6 +211,12 @@ def application(
             "/api/series",
             query(lambda r: answers.series(folder(), r.query_params["id"], int(r.query_params["seed"]))),
         ),
+        Route("/api/flows", query(lambda r: flows.flows(folder(), r.query_params["id"]))),
+        Route(
+            "/api/explain",
+            query(lambda r: flows.explained(folder(), r.query_params["id"], r.query_params["flow"])),
+        ),
+        Route("/api/without", query(without)),
         Route("/api/sweep", query(lambda r: sweeps.sweep(folder(), r.query_params["id"]))),
         Route(
             "/api/curve",
@@ -209,6 +228,7 @@ def application(
             "/api/packet",
             query(lambda r: packets.packet(*traced(r.query_params), int(r.query_params["packet"]))),
         ),
+        Route("/api/passage", query(passage)),
         Route("/api/router", query(router)),
         Route("/api/knobs", query(lambda r: whatif.start(scenario(r.query_params)))),
         Route("/api/whatif", what_if, methods=["POST"]),

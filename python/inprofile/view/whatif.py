@@ -15,6 +15,7 @@ from .answers import figures, lines
 from .knobs import knobs
 from .levels import levels
 from .pack import Arrays, pack
+from .passage import finely, passage, stretch
 
 if TYPE_CHECKING:
     from .folder import Folder
@@ -60,6 +61,7 @@ class WhatIf:
         self._lock = threading.Lock()
         self._counting = threading.Lock()
         self._traced: tuple[tuple[str, str | None, int, str], Result] | None = None
+        self._fine: tuple[tuple[str, str | None, int, str], Result] | None = None
 
     def run(self, base: Scenario, seed: int, changes: Mapping[str, Any], trace: bool = False) -> Result:
         """One run with these values changed.
@@ -112,6 +114,34 @@ class WhatIf:
                 )
             self._traced = (key, self.run(base, seed, {}, trace=True))
         return self._traced[1]
+
+    def passage(
+        self,
+        folder: Folder,
+        id_: str,
+        setting: str | None,
+        seed: int,
+        link: str | None,
+        ends: Sequence[float | None],
+    ) -> bytes:
+        """A stretch of a run packet by packet, at a link's queue; default: where the experiment measures.
+
+        Raises LookupError, ResultError, TooMuch.
+        """
+        base = folder.scenario(id_, None if setting in (None, "") else int(str(setting)))
+        key = (id_, setting, seed, f"{base.canonical} finely")
+        if self._fine is None or self._fine[0] != key:
+            if base.expected_packets(seeds=1) > MOST_TRACED:
+                raise TooMuch(
+                    f"every verdict on more than {MOST_TRACED:,} packets would be kept in memory:"
+                    " give the experiment a shorter duration or a lower rate, and run it again"
+                )
+            self._fine = (key, self.run(finely(base), seed, {}, trace=True))
+        result = self._fine[1]
+        at = link or str(result.provenance.effective["measure"]["at"]).partition("/")[0]
+        if at not in [x["name"] for x in result.provenance.effective["links"]]:
+            raise LookupError(f"there is no link {at}")
+        return passage(base, result, seed, at, *stretch(result, seed, at, *ends))
 
     def answer(self, base: Scenario, seed: int, changes: Mapping[str, Any]) -> bytes:
         """The same for the page: figures and samples, and how long it took."""

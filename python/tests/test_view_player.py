@@ -1,0 +1,144 @@
+"""What the page is told of a queue packet by packet, and of each flow."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import inprofile
+from inprofile.view import Folder
+from inprofile.view.flows import explained, flows, without
+from inprofile.view.pack import unpack
+from inprofile.view.whatif import TooMuch, WhatIf
+
+SHORT = inprofile.parse(inprofile.STARTER).with_({"duration": "8 s", "measure.from": "2 s"})
+ENDS = (2.0, 6.0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    place = tmp_path_factory.mktemp("player")
+    SHORT.run([1, 2], trace=True).write(place / "rio")
+    queue = {"aqm": "drop_tail", "limit": "30 packets"}
+    window = {"links.bottleneck.queue": queue, "flows.assured.tcp.window": "2 packets"}
+    SHORT.with_(window).run([1]).write(place / "narrow")
+    SHORT.with_({"links.bottleneck.queue": {"aqm": "codel", "limit": "100 packets"}}).run([1]).write(
+        place / "codel"
+    )
+    return Folder(place)
+
+
+def test_the_film_is_what_the_verdicts_say(folder: Folder) -> None:
+    """Every drop of the trace, in the trace's colours; the queue is as long as RIO saw it at each arrival."""
+    found, arrays = unpack(WhatIf().passage(folder, "rio", None, 1, None, ENDS))
+    at = {name: arrays[i] for name, i in found["events"].items()}
+    verdicts = folder.result("rio", ("verdicts",)).verdicts.to_pylist()
+    own = [v for v in verdicts if v["seed"] == 1 and v["point"] == "bottleneck"]
+    own = [v for v in own if ENDS[0] <= v["time_ps"] / 1e12 <= ENDS[1]]
+    dropped = [v for v in own if v["verdict"] == "drop"]
+    assert len(dropped) > 5
+    assert sorted(at["packet"][at["what"] == 2]) == sorted(v["packet"] for v in dropped)
+    assert [d["packet"] for d in found["drops"]] == [v["packet"] for v in dropped]
+    assert all("random number" in d["words"] for d in found["drops"] if d["cause"] == "early")
+    colours = {
+        v["packet"]: v["verdict"] for v in verdicts if v["seed"] == 1 and v["verdict"] in ("in", "out")
+    }
+    names = ("in", "out", "red")
+    arrived = at["what"] == 0
+    for packet, colour in zip(at["packet"][arrived].tolist(), at["colour"][arrived].tolist(), strict=True):
+        assert colours[int(packet)] == names[int(colour)]
+    flows_of = {v["packet"]: v["flow"] for v in own}
+    for packet, flow in zip(at["packet"][arrived].tolist(), at["flow"][arrived].tolist(), strict=True):
+        assert flows_of.get(int(packet), found["flows"][int(flow)]) == found["flows"][int(flow)]
+    seen = {v["packet"]: json.loads(v["why"])["queued"] for v in own}
+    there: set[int] = set()
+    compared = 0
+    for what, packet, t in zip(at["what"], at["packet"], at["t"], strict=True):
+        if what == 0:
+            if t >= ENDS[0]:
+                assert seen[int(packet)] == len(there)
+                compared += 1
+            there.add(int(packet))
+        else:
+            there.remove(int(packet))
+    assert compared > 500
+
+
+def test_averages_windows_and_levels_come_along(folder: Folder) -> None:
+    found, arrays = unpack(WhatIf().passage(folder, "rio", None, 1, None, ENDS))
+    assert [line["name"] for line in found["averages"]] == ["avg", "avg_in"]
+    assert {found["flows"][w["flow"]] for w in found["windows"]} == {f"assured.{i}" for i in range(4)}
+    for window in found["windows"]:
+        times = arrays[window["t"]]
+        assert np.diff(times).max() <= 0.0101
+        assert times[-1] >= ENDS[1] - 0.02
+    assert {level["name"] for level in found["levels"]} >= {"out min_th", "in max_th", "limit"}
+
+
+def test_nobody_asked_from_when_it_begins_before_the_first_drop(folder: Folder) -> None:
+    found, _ = unpack(WhatIf().passage(folder, "rio", None, 1, None, (None, None)))
+    assert found["from"] < found["drops"][0]["t"] < found["to"]
+    assert found["to"] - found["from"] == pytest.approx(500 * 1500 * 8 / 3e6)
+
+
+def test_watching_finely_changes_nothing_and_one_run_serves_all_stretches(folder: Folder) -> None:
+    runs = WhatIf()
+    whole, arrays = unpack(runs.passage(folder, "codel", None, 1, "bottleneck", (0.0, 8.0)))
+    fine = runs._fine
+    drops = folder.result("codel", ("drops",)).drops.to_pylist()
+    causes = Counter(d["cause"] for d in whole["drops"])
+    assert sum(causes.values()) == sum(row["in"] + row["out"] for row in drops) > 0
+    runs.passage(folder, "codel", None, 1, "bottleneck", (1.0, 2.0))
+    assert runs._fine is fine
+    assert len(arrays[whole["events"]["t"]]) > 1000
+
+
+def test_what_cannot_be_shown_says_what_to_do(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LookupError, match="there is no link nowhere"):
+        WhatIf().passage(folder, "rio", None, 1, "nowhere", ENDS)
+    monkeypatch.setattr("inprofile.view.passage.MOST_EVENTS", 100)
+    with pytest.raises(ValueError, match="choose a shorter stretch"):
+        WhatIf().passage(folder, "rio", None, 1, None, ENDS)
+    monkeypatch.setattr("inprofile.view.whatif.MOST_TRACED", 100)
+    with pytest.raises(TooMuch, match="shorter duration or a lower rate"):
+        WhatIf().passage(folder, "rio", None, 1, None, ENDS)
+
+
+def test_a_row_for_each_flow(folder: Folder) -> None:
+    rows = unpack(flows(folder, "rio"))[0]["flows"]
+    assert [row["flow"] for row in rows] == [f"assured.{i}" for i in range(4)]
+    result = folder.result("rio", ("flows", "drops"))
+    own = [row for row in result.flows.to_pylist() if row["flow"] == "assured.3"]
+    assert rows[3]["throughput"]["mean"] == pytest.approx(sum(row["throughput"] for row in own) / 2)
+    assert rows[3]["of_contract"] == pytest.approx(rows[3]["throughput"]["mean"] / 800e3)
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    lost = [row for row in result.drops.to_pylist() if row["flow"] == "assured.3" and row["cause"] == "early"]
+    assert rows[3]["drops"]["early"] == pytest.approx(sum(row["in"] + row["out"] for row in lost) / 2)
+
+
+def test_why_a_flow_starves_and_what_it_gets_without_that(folder: Folder) -> None:
+    found = unpack(explained(folder, "narrow", "assured.3"))[0]
+    assert "because its receiver's window of 2 packets lets through at most" in found["because"]
+    assert found["removals"] == ["a window that fills the way at the wanted rate"]
+    runs = WhatIf()
+    made = unpack(without(folder, "narrow", "assured.3", lambda s, seed: runs.run(s, seed, {})))[0]["outcome"]
+    assert made[0]["mended"]
+    assert made[0]["words"].startswith(
+        "Run again with a window that fills the way at the wanted rate, it got "
+    )
+    assert unpack(explained(folder, "rio", "assured.0"))[0]["because"] == ""
+    with pytest.raises(LookupError, match="no cause is named"):
+        without(folder, "rio", "assured.0", lambda s, seed: runs.run(s, seed, {}))
+
+
+def test_who_waits_at_the_beginning_comes_first(folder: Folder) -> None:
+    """Whoever waits at the beginning came before it, in order, and was not gone by then."""
+    found, arrays = unpack(WhatIf().passage(folder, "rio", None, 1, None, (3.0, 4.0)))
+    t, what = arrays[found["events"]["t"]], arrays[found["events"]["what"]]
+    assert np.all(np.diff(t) >= 0)
+    assert t[0] < 3.0
+    assert what[t < 3.0].max() == 0
+    assert t[-1] <= 4.0
