@@ -292,6 +292,8 @@ def test_a_file_to_send(folder: Path, tmp_path: Path) -> None:
     assert {path.split("?")[0] for path in data["answers"]} == {
         "index",
         "run",
+        "flows",
+        "explain",
         "series",
         "sweep",
         "curve",
