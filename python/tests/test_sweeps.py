@@ -56,6 +56,19 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # what is written
 
 
+def test_senders_by_name_are_an_axis(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(written(BASE, "short"))
+    asked = ["sweep", "mine.toml", "--tcp", "cubic,bbr", "--seeds", "2", "--out", "s", "--json"]
+    made = json.loads(inprofile_(*asked, cwd=tmp_path)[0])
+    assert [s["names"] for s in made["settings"]] == [{"tcp": "cubic"}, {"tcp": "bbr"}]
+    found = inprofile.read_sweep(tmp_path / "s")
+    senders = [found.scenario(i).check().effective["flows"][0]["tcp"]["congestion"] for i in range(2)]
+    assert senders == ["cubic", "bbr"]
+    for wrong, said in (("cubic,cubic", "given twice"), ("vegas", 'there is no sender "vegas"')):
+        asked = ["sweep", "mine.toml", "--tcp", wrong, "--out", "t"]
+        assert said in inprofile_(*asked, cwd=tmp_path, code=2)[1]
+
+
 def test_names_of_values_are_what_is_shown(tmp_path: Path) -> None:
     key = "links.bottleneck.queue.limit"
     named = sweep(BASE, {key: {"short": "5 packets", "long": "50 packets"}}, tmp_path / "r", seeds=2)

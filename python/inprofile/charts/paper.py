@@ -65,7 +65,9 @@ def encoded(names: Sequence[str], field: str = "line") -> dict[str, Any]:
             "legend": {"title": None},
         }
 
-    return {"color": channel(PALETTE), "strokeDash": channel(DASHES), "shape": channel(MARKS)}
+    # A legend's marks are drawn with the dash of their line, which spoils them.
+    dash = {**channel(DASHES), "legend": None}
+    return {"color": channel(PALETTE), "strokeDash": dash, "shape": channel(MARKS)}
 
 
 def pdf(spec: Mapping[str, Any], width: float, height: float | None = None) -> bytes:

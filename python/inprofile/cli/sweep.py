@@ -30,6 +30,7 @@ from .common import (
     emit,
     full_disk,
     guarded,
+    names_of,
     open_scenario,
     say,
     seeds_of,
@@ -65,6 +66,14 @@ def sweep(
             ' may have names (NAME:VALUE), or a range ("2..8 Mbit/s in 4"; log and whole may precede in).'
             " Repeatable.",
             autocompletion=complete_key,
+            show_default=False,
+        ),
+    ] = None,
+    tcp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="An axis of senders by name: linux (CUBIC), prague, bbr, reno, dctcp, ledbat.",
             show_default=False,
         ),
     ] = None,
@@ -125,15 +134,18 @@ def sweep(
     if cluster is not None and (slurm or slurm_set):
         raise Refused("--cluster and --slurm are two places: choose one")
     scenario = open_scenario(file, set_)
+    from ..experiment.senders import UnknownSenderError
     from ..studies.sweep import SweepError, check_folder_of, make, run_plan
-    from ..studies.sweep.axes import axis_of, design_of
+    from ..studies.sweep.axes import axis_of, axis_of_senders, design_of
     from ..studies.sweep.stopping import named, until_of
 
     try:
         combined = design_of(design)
+        names = names_of(tcp, "--tcp")
+        senders = [] if names is None else [axis_of_senders(scenario, names)]
         planned = make(
             scenario,
-            [axis_of(text, combined) for text in axis or []],
+            [*senders, *(axis_of(text, combined) for text in axis or [])],
             combined,
             samples=samples,
             seeds=None if seeds is None else seeds_of(seeds),
@@ -147,7 +159,7 @@ def sweep(
         made = made_by(place, jobs, slurm_set, out)
         with made as where, full_disk(out), _watched(planned, out) as watch:
             found = run_plan(planned, out, where, watch=watch, **({"metrics": shown} if shown else {}))
-    except SweepError as error:
+    except (SweepError, UnknownSenderError) as error:
         raise Refused(str(error)) from None
     picture = None
     if plot:

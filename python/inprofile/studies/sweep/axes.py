@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
-from ...experiment.scenario import toml
+from ...experiment.scenario import Scenario, toml
+from ...experiment.senders import sender
 from ...metrics.quantity import number
 from ..sampling import latin_hypercube, sobol
 
@@ -31,6 +32,7 @@ __all__ = [
     "Range",
     "SweepError",
     "axis_of",
+    "axis_of_senders",
     "design_of",
     "named_settings",
     "settings_of",
@@ -178,6 +180,22 @@ class Axis:
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             raise SweepError(f"{key}: give a list of values or a Range, such as [{values!r}]")
         return cls(key, _distinct(key, [v if isinstance(v, str) else toml(v) for v in values]))
+
+
+def axis_of_senders(base: Scenario, names: Sequence[str]) -> Axis:
+    """The experiment's `[tcp]` with each of these senders (`experiment.senders`), by their names.
+
+    Raises UnknownSenderError, SweepError.
+    """
+    changed = {name: sender(name).changes for name in names}
+    if len(changed) < len(names):
+        raise SweepError(f"--tcp {','.join(names)}: a sender is given twice: give each once")
+    own = dict(base.as_written.get("tcp", {}))
+    tables = {
+        name: {**own, **{key.removeprefix("tcp."): value for key, value in changes.items()}}
+        for name, changes in changed.items()
+    }
+    return Axis.of("tcp", tables)
 
 
 def axis_of(text: str, design: Design) -> Axis:
