@@ -13,7 +13,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build page lint-page reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
+.PHONY: help help-all build page lint-page reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel release requirements clean
 .DELETE_ON_ERROR:
 
 # What make help lists: the rest is for who works on it, and for releases.
@@ -58,7 +58,7 @@ lint: $(VENV)/.built web/node_modules/.packages
 	@$(BIN)/mypy
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
-	@$(BIN)/mypy packaging/wire.py packaging/clock.py packaging/own_mechanism.py packaging/monitoring/check.py
+	@$(BIN)/mypy packaging/release.py packaging/man.py packaging/wire.py packaging/clock.py packaging/own_mechanism.py packaging/monitoring/check.py
 	@$(MAKE) --no-print-directory lint-page
 
 lint-page: web/node_modules/.packages
@@ -237,9 +237,12 @@ docs: $(VENV)/.built $(VENV)/.docs ## Build the documentation site into target/d
 laws: ## Write target/requirements.md: which law is kept where, and tested by what
 	@$(PYTHON) docs/requirements.py
 
-wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there is no Rust
+MAN := inprofile._internal.data/data/share/man/man1/inprofile.1
+
+wheel: $(VENV)/.built ## Build the wheel, with its man page, into dist; then use it where there is no Rust
 	$(say) "Wheel"
 	@rm -rf dist
+	@$(BIN)/python packaging/man.py $(MAN)
 	@$(BIN)/maturin build --quiet --release --locked --out dist
 	@ls dist
 	$(say) "Wheel: installed and run without Rust"
@@ -250,6 +253,18 @@ wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there 
 	@cd target/wheel-trial && env -i HOME="$$PWD" LC_ALL=C.UTF-8 PATH=/nowhere venv/bin/inprofile new trial
 	@cd target/wheel-trial && env -i HOME="$$PWD" LC_ALL=C.UTF-8 PATH=/nowhere venv/bin/inprofile run trial.toml --seeds 2
 	@rm -rf target/wheel-trial
+
+release: $(VENV)/.built $(CARGO_DEB) target/tools/bin/cargo-cyclonedx target/tools/sbom/bin/cyclonedx-py ## Make VERSION=x.y.z of what is committed, in dist: wheel, sdist, deb, bills of materials, checksums, all tried; tag it (TRY=1: no tag)
+	@$(BIN)/python packaging/release.py "$(VERSION)" $(if $(TRY),--try)
+
+target/tools/bin/cargo-cyclonedx:
+	$(say) "cargo-cyclonedx"
+	@cargo install --quiet --locked cargo-cyclonedx --version 0.5.7 --root target/tools
+
+target/tools/sbom/bin/cyclonedx-py:
+	$(say) "cyclonedx-py"
+	@$(PYTHON) -m venv target/tools/sbom
+	@target/tools/sbom/bin/python -m pip --quiet --disable-pip-version-check install cyclonedx-bom==7.5.0
 
 requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
 	@$(PYTHON) -m venv target/uv && target/uv/bin/python -m pip --quiet --disable-pip-version-check install uv
@@ -265,7 +280,7 @@ requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
 	done
 
 clean: ## Remove everything that was made
-	rm -rf $(VENV) target dist web/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target dist inprofile._internal.data web/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find python -name __pycache__ -prune -exec rm -rf {} + ; find python -name '*.so' -delete
 
 $(VENV)/.packages: requirements-dev.txt
