@@ -106,6 +106,8 @@ soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzze
 	@cargo test --quiet --locked --release -p inprofile-router --test router -- --ignored
 	$(say) "Soak: a day of 10 Mbit/s through the router, 72 million packets, under a virtual clock"
 	@cargo test --quiet --locked --release -p inprofile-router --test soak -- --ignored --nocapture
+	$(say) "Soak: twenty runs, each as long as was said before"
+	@$(BIN)/python validation/estimates.py
 	$(say) "Soak: twenty plans of which the answer is known"
 	@$(BIN)/python validation/plan_links.py
 	$(say) "Soak: twenty flows that starve, and whether they are mended without the cause that explain names"

@@ -13,7 +13,8 @@ copyright = author  # noqa: A001 (Sphinx's name)
 version = release = inprofile.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "from_code", "of_papers"]
-exclude_patterns = ["images/*.py", "_ext"]
+# What is of use to those who change it only stays in the repository.
+exclude_patterns = ["images/*.py", "_ext", "decisions", "readings/wrong-laws.md"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 4
 # Pages in no toctree are found by search and links; the change log has levels of its own.

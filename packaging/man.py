@@ -60,8 +60,8 @@ def page() -> str:
         f'.TH INPROFILE 1 "" "inprofile {VERSION}" "User Commands"',
         f".SH NAME\ninprofile \\- {roff((group.help or '').rstrip('.'))}",
         ".SH SYNOPSIS\n\\fBinprofile\\fR [OPTIONS] COMMAND [ARGS]...",
-        ".SH DESCRIPTION\nAn experiment is one TOML file in which every quantity has a unit; a command runs it, or"
-        " studies a question by running it. Data goes to standard output, progress to standard error.",
+        ".SH DESCRIPTION\nAn experiment is one TOML file in which every quantity has a unit; a command runs"
+        " it, or studies a question by running it. Data goes to standard output, progress to standard error.",
         ".SH OPTIONS",
         *entries(group, top),
         ".SH COMMANDS",

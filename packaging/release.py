@@ -2,7 +2,7 @@
 """Make a release of what is committed: packaging/release.py VERSION [--try] (`make release`).
 
 In a worktree of its own it sets the version, cuts the change log, commits, builds everything into dist and
-tries it: the wheel where there is no compiler, the sdist as pip builds it, the package's fields, the checksums.
+tries it: the wheel where there is no compiler, the sdist as pip builds it, the package's fields, the sums.
 Then it tags the commit; pushing the tag and uploading dist is left to who publishes. With --try nothing is
 tagged.
 """

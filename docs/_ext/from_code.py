@@ -44,6 +44,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = {"ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
 """Pages at the root of the repository that the site shows as `project/NAME`."""
+_DECISION = r"\[(?:[Dd]ecision )?\d{4}[^\]]*\]\([^)]*decisions/[^)]*\)"
 
 
 def links(_: Sphinx, name: str, source: list[str]) -> None:
@@ -57,6 +58,9 @@ def links(_: Sphinx, name: str, source: list[str]) -> None:
         source[0] = written.read_text("utf-8")
     else:
         written = page
+    # Decisions are not on the site: where one is only referred to, in brackets, that goes too.
+    source[0] = re.sub(rf"\s*\({_DECISION}(?:[,;]\s*{_DECISION})*\)", "", source[0])
+    source[0] = re.sub(r"\[([^\]]*)\]\([^)]*(?:decisions/|wrong-laws\.md)[^)]*\)", r"\1", source[0])
 
     def lead(found: re.Match[str]) -> str:
         place, anchor = found[1], found[2] or ""
@@ -206,13 +210,22 @@ class Commands(Written):
         import typer
 
         from inprofile.cli import app
+        from inprofile.cli.commands import COMMANDS
 
         group: Any = typer.main.get_command(app)
         lines: list[str] = []
-        for name, command in group.commands.items():
-            rows = [(code(_names(p)), escape(p.help or "")) for p in command.params if not p.hidden]
-            lines += [f"## `inprofile {name}`", "", *(command.help or "").splitlines(), ""]
-            lines += ["```{raw} html", table((), rows), "```", ""]
+        kind = ""
+        for name, command in COMMANDS.items():
+            if command.group != kind:
+                kind = command.group
+                lines += [f"## {kind}", ""]
+            loaded = group.commands[name]
+            below = getattr(loaded, "commands", None)
+            every = {f"{name} {inner}": one for inner, one in below.items()} if below else {name: loaded}
+            for path, one in every.items():
+                rows = [(code(_names(p)), escape(p.help or "")) for p in one.params if not p.hidden]
+                lines += [f"### `inprofile {path}`", "", *(one.help or "").splitlines(), ""]
+                lines += ["```{raw} html", table((), rows), "```", ""]
         return lines
 
 

@@ -11,7 +11,7 @@ from .._input import MOST_POINTS
 from ..run.storage import check_folder
 from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Planned, Refused, emit, guarded, shortened
-from .effort import effort
+from .effort import announce, effort
 from .progress import resumable
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def atlas(
         check_folder(out)
 
     from ..papers import PaperError, UnknownPaperError, names
+    from ..papers.experiment import examples
     from ..papers.factors import FactorError
     from ..studies import atlas as work
     from ..studies.atlas.store import NAME, atlas_json, write
@@ -62,6 +63,12 @@ def atlas(
     if plan:
         _print_plan(plans, jobs, json_)
         return
+    announce(
+        examples([(p.paper, p.jobs) for p in plans]),
+        jobs,
+        told=sum(p.cpu_seconds for p in plans),
+        kept=work.CACHE,
+    )
     before, total = 0, sum(p.runs for p in plans)
     made = []
     with made_by(backend, jobs, slurm_set, work.CACHE) as where, resumable(work.CACHE, total) as tell:

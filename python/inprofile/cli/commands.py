@@ -82,7 +82,7 @@ COMMANDS = dict(
             "Reference",
             list_="List every marker, queue discipline and scheduler with its parameters.",
             glossary="Define every metric, column and word that is printed.",
-            schema="Print the JSON Schema of the experiment file.",
+            schema="Print the JSON Schema of the experiment file, or of what --json prints.",
             new_mechanism="Write a crate with a mechanism of your own in Rust.",
         ),
     ]

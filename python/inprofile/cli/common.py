@@ -18,6 +18,7 @@ import typer
 
 from .._input import MOST_RUNS, MOST_SEED, MOST_THREADS, SeedsError, read_stream, visible
 from .completion import complete_key
+from .output import FORMAT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -231,9 +232,12 @@ def say(text: str) -> None:
 
 
 def emit(found: Mapping[str, Any]) -> None:
-    """One JSON object on standard output. A value that is an iterator is a list, written as it comes."""
+    """One JSON object on standard output, with the number of its format (`cli/output.py` has its schema).
+
+    A value that is an iterator is a list, written as it comes.
+    """
     write = sys.stdout.write
-    for i, (key, value) in enumerate(found.items()):
+    for i, (key, value) in enumerate({"format": FORMAT, **found}.items()):
         write(f"{', ' if i else '{'}{_json(key)}: ")
         if isinstance(value, Iterator):
             write("[")
@@ -242,7 +246,7 @@ def emit(found: Mapping[str, Any]) -> None:
             write("]")
         else:
             write(_json(value))
-    write("}\n" if found else "{}\n")
+    write("}\n")
 
 
 def _json(value: object) -> str:

@@ -32,7 +32,7 @@ from .common import (
     say,
     write_latex,
 )
-from .effort import affordable, print_plan
+from .effort import affordable, announce, print_plan
 from .progress import resumable
 
 if TYPE_CHECKING:
@@ -118,6 +118,9 @@ def compare(
         print_plan(made, what, jobs, CACHE, json_)
         return
     affordable(made.packets, yes, made.runs)
+    announce(
+        [(s.scenario, len(s.lengths) * s.seeds * len(made.schemes)) for s in made.studies], jobs, kept=CACHE
+    )
     check_folder(out)
     check_overview(out)
     with made_by(backend, jobs, slurm_set, CACHE) as where, resumable(CACHE, made.runs) as tell:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
 from .common import Refused, emit, say
 
-__all__ = ["ASK_FROM", "Work", "affordable", "effort", "long", "packets_text", "print_plan"]
+if TYPE_CHECKING:
+    from ..run.pace import Timed
+
+__all__ = ["ASK_FROM", "Work", "affordable", "announce", "effort", "long", "packets_text", "print_plan"]
 
 ASK_FROM = 1_000_000_000
 """Data packets above which a command asks for confirmation: minutes to hours of computing."""
-A_PACKET = 0.66e-6
-"""Seconds of one core for a data packet, as compare/schemes.toml has them."""
+SAY_FROM = 5.0
+"""Seconds from which on a command says before how long it takes."""
+A_SLOW_PACKET = 20e-6
+"""Seconds of one core that hardly any packet takes: what is short even so is not timed."""
 ASK_TRACED_FROM = 20_000_000
 """The same where every verdict is kept in memory."""
 
@@ -61,11 +67,43 @@ def long(packets: float, jobs: int | None = None) -> str:
     >>> long(1.9e9, 2)
     'about 10 min on 2 cores'
     """
+    from ..run.pace import A_PACKET
     from ..run.pool import threads
     from ..studies.reproduce import minutes
 
     cores = threads(jobs)
     return f"about {minutes(packets * A_PACKET / cores)} on {cores} core{'s' * (cores != 1)}"
+
+
+def announce(
+    work: Sequence[tuple[Timed, float]],
+    jobs: int | None,
+    *,
+    told: float | None = None,
+    kept: Path | None = None,
+) -> None:
+    """Say on standard error how long so many runs of each experiment take, where that is long.
+
+    Some of the experiments are begun and timed. `told` is how many seconds of one core all of it takes by
+    what its files say, where `work` are only examples with the seconds of each; `kept` is where finished
+    runs are.
+    """
+    from ..run.pace import corrected, seconds, wall
+    from ..run.pool import threads
+    from ..studies.reproduce import minutes
+
+    cores = threads(jobs)
+    if told is None:
+        runs = sum(n for _, n in work)
+        if sum(s.expected_packets(seeds=1) * n for s, n in work) * A_SLOW_PACKET / cores < SAY_FROM:
+            return
+        takes = wall(seconds(work), runs, jobs)
+    else:
+        takes = told * corrected(work) / cores
+    if takes >= SAY_FROM:
+        less = f", less what is kept in {kept}" if kept is not None and kept.exists() else ""
+        at_once = f"{cores} core{'s' * (cores != 1)}"
+        print(f"It takes about {minutes(takes)} on {at_once}{less}.", file=sys.stderr, flush=True)
 
 
 def effort(cpu_seconds: float, jobs: int | None, cache: Path) -> str:

@@ -30,7 +30,7 @@ from .common import (
     say,
     terminable,
 )
-from .effort import affordable, long
+from .effort import affordable, announce
 from .plan_policer import policer
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ def contracts(
     )
     # Before anything runs: an answer that cannot be written would be lost.
     check_place(place)
-    print(f"about {runs:,} runs, {long(runs * each, jobs)}", file=sys.stderr)
+    print(f"About {runs:,} runs.", file=sys.stderr)
+    announce([(question.scenario, runs)], jobs, kept=place / RUNS)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
     made = made_by(backend, jobs, slurm_set, place)

@@ -12,8 +12,9 @@ from .._input import visible
 from ..metrics.quantity import number, pm, quantity
 from ..metrics.summary import text_table
 from ..run.storage import check_folder, write_whole
-from ..studies.plan.policer import Answer, PolicerQuestion, answer, batch, commands, scenario
+from ..studies.plan.policer import Answer, PolicerQuestion, answer, batch, commands, expected, scenario
 from .common import Jobs, Json, Refused, emit, guarded, say
+from .effort import announce
 
 if TYPE_CHECKING:
     from ..studies.plan.policer import Point
@@ -61,6 +62,7 @@ def policer(
         # Before anything runs: an answer that cannot be written would be lost.
         check_folder(out)
         out.mkdir(parents=True, exist_ok=True)
+    announce([expected(question)], jobs)
     found = answer(question, jobs=jobs, progress=lambda text: print(text, file=sys.stderr))
     if out is not None:
         _write(found, out)

@@ -11,7 +11,7 @@ import typer
 from ..run.storage import check_folder
 from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Open, Planned, Refused, emit, guarded, say
-from .effort import effort
+from .effort import announce, effort
 from .progress import resumable
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def reproduce(
 ) -> None:
     """Reproduce papers: run their experiments, judge every claim, and write a report for each."""
     from ..charts.files import FORMATS
-    from ..papers import PaperError, UnknownPaperError, names
+    from ..papers import PaperError, UnknownPaperError, names, today
+    from ..papers.experiment import examples
     from ..studies import reproduce as work
     from ..studies.reproduce.report.overview import check_overview
 
@@ -83,6 +84,10 @@ def reproduce(
         return
     check_folder(out)
     check_overview(out)
+    told = sum(p.cpu_seconds for p in plans)
+    if senders:
+        told += sum(today.plan(p.paper, p.quick).cpu_seconds for p in plans)
+    announce(examples([(p.paper, [*p.jobs]) for p in plans]), jobs, told=told, kept=work.CACHE)
     runs = sum(p.runs for p in plans)
     with made_by(backend, jobs, slurm_set, work.CACHE) as where, resumable(work.CACHE, runs) as tell:
         reports = work.reproduce(

@@ -29,7 +29,7 @@ from .common import (
     say,
     write_latex,
 )
-from .effort import affordable, print_plan
+from .effort import affordable, announce, print_plan
 from .progress import resumable
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ def suite(
         _print_plan(made, jobs, json_)
         return
     affordable(made.packets, yes or files is None, made.runs)
+    announce([(one, made.seeds) for one in made.work.values()], jobs, kept=CACHE)
     check_folder(out)
     if other := _otherwise(made, out):
         sys.stderr.write(

@@ -38,7 +38,7 @@ from .common import (
     write_latex,
 )
 from .completion import complete_key
-from .effort import affordable
+from .effort import affordable, announce
 from .progress import lines
 
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ def sweep(
         raise Refused("--cluster and --slurm are two places: choose one")
     scenario = open_scenario(file, set_)
     from ..experiment.senders import UnknownSenderError
+    from ..run.pace import sampled
     from ..studies.sweep import SweepError, check_folder_of, make, run_plan
     from ..studies.sweep.axes import axis_of, axis_of_senders, design_of
     from ..studies.sweep.stopping import named, until_of
@@ -154,6 +155,8 @@ def sweep(
         shown = [named(name) for name in metric or []]
         check_folder_of(planned, out)
         affordable(planned.packets, yes, planned.runs)
+        some = sampled(range(len(planned.settings)))
+        announce([(planned.scenario(n), planned.runs // len(some)) for n in some], jobs)
         # Written before --backend was there for every command.
         place = cluster or ("slurm" if slurm else backend)
         made = made_by(place, jobs, slurm_set, out)

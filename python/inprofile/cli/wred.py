@@ -16,6 +16,7 @@ from ..studies.wred import Port, Unreadable, check, read
 from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
 from ..studies.wred.profile import alike
 from .common import Jobs, Json, Refused, emit, guarded, say
+from .effort import announce
 from .progress import progress
 
 __all__ = ["wred"]
@@ -94,6 +95,8 @@ def _run(port: Port, traffic: Traffic, jobs: int | None) -> list[Outcome]:
     """Nothing for a profile that does nothing."""
     if not port.profile.drop and not port.profile.mark:
         return []
+    work = [(scenario(port, traffic, case), traffic.seeds) for case in cases(port.profile)]
+    announce(work, jobs)
     with progress(port.profile.name) as tell:
         return outcomes(port, traffic, jobs, tell)
 

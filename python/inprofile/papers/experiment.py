@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from . import Cell, Job, Paper
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
 
-__all__ = ["measured_with", "scenario_of"]
+__all__ = ["examples", "measured_with", "scenario_of"]
 
 
 def scenario_of(
@@ -27,6 +27,15 @@ def scenario_of(
     if job.after is not None:
         extra = paper.module("claims").derived(job.cell.scheme, cells[job.after])
     return base[job.file].with_({**job.values, **extra}), extra
+
+
+def examples(papers: Sequence[tuple[Paper, Sequence[Job]]]) -> list[tuple[Scenario, float]]:
+    """A few of their jobs' experiments, with the seconds of one core that a run of each is said to take."""
+    from ..experiment.scenario import load
+    from ..run.pace import sampled
+
+    every = [(paper, job) for paper, jobs in papers for job in jobs if job.after is None]
+    return [(load(paper.folder / job.file).with_(job.values), job.cost) for paper, job in sampled(every)]
 
 
 #: Words for people, and estimates of time: they decide no measure, so changing them keeps the cache.

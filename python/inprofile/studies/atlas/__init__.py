@@ -10,8 +10,9 @@ its page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ...papers import Job, Paper
@@ -71,12 +72,12 @@ class AtlasPlan:
     @property
     def runs(self) -> int:
         """How many simulations, those that confirm not counted: which they are is known afterwards."""
-        return sum(job.seeds for job in self._jobs())
+        return sum(job.seeds for job in self.jobs)
 
     @property
     def cpu_seconds(self) -> float:
         """Roughly how much computing that is, on one core; shortened runs cost less."""
-        return sum(job.seeds * job.cost for job in self._jobs())
+        return sum(job.seeds * job.cost for job in self.jobs)
 
     def to_json(self) -> dict[str, object]:
         """As `--plan --json` prints it."""
@@ -88,10 +89,15 @@ class AtlasPlan:
             "cpu_seconds": round(self.cpu_seconds, 1),
         }
 
-    def _jobs(self) -> Iterator[Job]:
-        for point in self.points:
-            for batch in cells_of(self.paper, self.factors, point.point, self.seeds):
-                yield from batch
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """All of them, in order."""
+        return [
+            job
+            for point in self.points
+            for batch in cells_of(self.paper, self.factors, point.point, self.seeds)
+            for job in batch
+        ]
 
 
 @dataclass(frozen=True)

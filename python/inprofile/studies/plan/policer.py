@@ -61,6 +61,8 @@ OTHERS = (0.5, 2.0)
 """Times the round-trip time that was asked for: what the answer's burst gives there."""
 _BUDGET = 4e8
 """Data packets for all runs, about: fewer seeds where the rate is high."""
+_BURSTS = 24
+"""Bursts that are run, about."""
 
 FILE = """\
 # What `inprofile plan policer` asked: TCP through a policer, and no other bottleneck.
@@ -298,6 +300,17 @@ def _window(question: PolicerQuestion) -> tuple[int, int]:
     return start, start + math.ceil(max(30.0, 12 * cycle))
 
 
+def expected(question: PolicerQuestion) -> tuple[Scenario, int]:
+    """The experiment of a middling burst, and how many runs there are, about."""
+    one = scenario(question, _FIRST)
+    return one, _BURSTS * _seeds(question, one)
+
+
+def _seeds(question: PolicerQuestion, one: Scenario) -> int:
+    packets = one.expected_packets(seeds=1)
+    return max(5, min(question.seeds, int(_BUDGET / max(1.0, packets) / _BURSTS)))
+
+
 def answer(
     question: PolicerQuestion,
     jobs: int | None = None,
@@ -315,8 +328,7 @@ def answer(
     from ...run.pool import Local
 
     tell = progress or (lambda _: None)
-    packets = scenario(question, _FIRST).expected_packets(seeds=1)
-    seeds = max(5, min(question.seeds, int(_BUDGET / max(1.0, packets) / 24)))
+    seeds = _seeds(question, scenario(question, _FIRST))
     known: dict[int, Point] = {}
     where = backend or Local(jobs)
 

@@ -1,0 +1,101 @@
+"""How long experiments take here: each begun, for a moment, and timed.
+
+What a packet costs depends on the machine and its build, on the flows' TCP, the queue discipline and what is
+measured. A run's first moment has all of that, so its time per expected packet tells the whole run's; what
+the expectation is wrong by cancels.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from .. import _internal
+from .pool import threads
+
+T = TypeVar("T")
+
+__all__ = ["A_PACKET", "corrected", "sampled", "seconds", "took", "wall"]
+
+A_PACKET = 0.66e-6
+"""Seconds of one core for a data packet, where nothing can be begun: a middle of compare's schemes."""
+MOST = 6
+"""Experiments that are begun, of however many there are."""
+_BEGUN = 20_000
+"""Expected packets of the shorter moment; the longer has four times as many, or the whole run."""
+
+
+class Timed(Protocol):
+    """An experiment that can be cut short."""
+
+    def expected_packets(self, seeds: Any = None) -> float:
+        """How many data packets are to be expected."""
+
+    def check(self) -> Any:
+        """Its effective values."""
+
+    def with_(self, changes: Any) -> Any:
+        """The same with other values."""
+
+
+def took(scenario: Timed) -> tuple[float, float]:
+    """Seconds of one core for a run: what building it takes, and for each expected packet."""
+    from ..metrics.quantity import in_seconds
+
+    whole = scenario.expected_packets(seeds=1)
+    duration = in_seconds(scenario.check().effective["duration"])
+    points = []
+    for packets in (_BEGUN, 4 * _BEGUN):
+        share = min(1.0, packets / max(whole, 1.0))
+        points.append((share * whole, _timed(scenario, share * duration)))
+    (fewer, short), (more, long) = points
+    if more <= fewer:
+        # The whole run is short.
+        return 0.0, min(short, long) / max(more, 1.0)
+    each = max(long - short, 0.1 * long) / (more - fewer)
+    return max(0.0, short - fewer * each), each
+
+
+def _timed(scenario: Timed, duration: float) -> float:
+    """Seconds of one core for the first `duration` seconds, measured from the beginning."""
+    end = f"{max(duration, 1e-6):.6f} s"
+    cut = scenario.with_({"duration": end, "measure.from": "0 s", "measure.to": end})
+    begun = time.process_time()
+    cut.run(seeds=1, jobs=1)
+    return time.process_time() - begun
+
+
+def sampled(items: Sequence[T]) -> list[T]:
+    """A few of them, evenly spaced, the first and the last among them."""
+    if len(items) <= MOST:
+        return list(items)
+    return [items[round(i * (len(items) - 1) / (MOST - 1))] for i in range(MOST)]
+
+
+def seconds(work: Sequence[tuple[Timed, float]]) -> float:
+    """Seconds of one core for so many runs of each experiment, of which a few are begun."""
+    found = [_took(scenario) for scenario, _ in sampled(work)]
+    building = sum(once for once, _ in found) / len(found)
+    each = sum(packet for _, packet in found) / len(found)
+    return sum((building + each * s.expected_packets(seeds=1)) * runs for s, runs in work)
+
+
+def corrected(told: Sequence[tuple[Timed, float]]) -> float:
+    """By how much seconds that are told of experiments, each of one run, are to be multiplied here."""
+    measured = sum(seconds([(scenario, 1)]) for scenario, _ in told)
+    return measured / max(sum(one for _, one in told), 1e-9)
+
+
+def _took(scenario: Timed) -> tuple[float, float]:
+    try:
+        return took(scenario)
+    except (ValueError, _internal.ScenarioError):
+        # It cannot be cut short: something happens at a time that the moment does not reach.
+        return 0.0, A_PACKET
+
+
+def wall(cpu_seconds: float, runs: float, jobs: int | None) -> float:
+    """How long that takes on `jobs` threads (default: one a core), of which the last round is not full."""
+    return cpu_seconds / runs * math.ceil(runs / threads(jobs))

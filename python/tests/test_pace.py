@@ -1,0 +1,91 @@
+"""How long runs take, as commands say it before. That it is true is for `make soak`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inprofile
+from inprofile.cli import effort
+from inprofile.run import pace
+
+
+class Stand:
+    """An experiment whose run takes 0.1 s and 3 µs for each of its packets."""
+
+    def __init__(self, seconds: float, packets_a_second: float) -> None:
+        self.lasts, self.rate = seconds, packets_a_second
+        self.ran: list[float] = []
+
+    def expected_packets(self, seeds: Any = None) -> float:
+        return self.lasts * self.rate
+
+    def check(self) -> Any:
+        return type("Check", (), {"effective": {"duration": f"{self.lasts!r} s"}})
+
+    def with_(self, changes: Any) -> Any:
+        cut = Stand(float(changes["duration"].split()[0]), self.rate)
+        assert changes["measure.to"] == changes["duration"]
+        cut.ran = self.ran
+        return cut
+
+    def run(self, seeds: int, jobs: int) -> None:
+        self.ran.append(self.lasts)
+
+
+@pytest.fixture
+def stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
+    made = Stand(1000.0, 5000.0)
+    clock = [0.0]
+
+    def now() -> float:
+        clock[0] = sum(0.1 + 3e-6 * seconds * 5000 for seconds in made.ran)
+        return clock[0]
+
+    monkeypatch.setattr(pace.time, "process_time", now)
+    return made
+
+
+def test_a_run_is_told_by_its_first_moments(stand: Stand) -> None:
+    building, each = pace.took(stand)
+    assert (building, each) == (pytest.approx(0.1), pytest.approx(3e-6))
+    assert stand.ran == [pytest.approx(4), pytest.approx(16)]
+    assert pace.seconds([(stand, 10)]) == pytest.approx(10 * (0.1 + 3e-6 * 5e6))
+    assert pace.corrected([(stand, 30.2)]) == pytest.approx(0.5)
+
+
+def test_runs_on_threads_take_as_long_as_their_rounds() -> None:
+    assert pace.wall(30, 3, 2) == 20
+    assert pace.wall(30, 1, 8) == 30
+    assert pace.sampled(range(100)) == [0, 20, 40, 59, 79, 99]
+    assert pace.sampled([1, 2]) == [1, 2]
+
+
+def test_what_is_long_is_said_before(
+    stand: Stand, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    effort.announce([(stand, 12)], 2, kept=tmp_path)
+    said = capsys.readouterr().err
+    assert said == f"It takes about 1 min 31 s on 2 cores, less what is kept in {tmp_path}.\n"
+    effort.announce([(stand, 30.2)], 1, told=1000.0)
+    assert capsys.readouterr().err == "It takes about 8 min 20 s on 1 core.\n"
+    effort.announce([(stand, 10)], 200)
+    assert re.fullmatch(r"It takes about 16 s on 200 cores.\n", capsys.readouterr().err)
+
+
+def test_what_is_short_is_neither_timed_nor_said(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
+    stand.lasts = 1.0
+    effort.announce([(stand, 10)], 1)
+    assert (stand.ran, capsys.readouterr().err) == ([], "")
+
+
+def test_an_experiment_is_begun_as_it_is() -> None:
+    """Where it cannot be cut short, a middling packet stands for it; the starter can."""
+    one = inprofile.parse(inprofile.STARTER).with_(duration="2000 s", seeds=1)
+    building, each = pace.took(one)
+    assert building >= 0
+    assert 0 < each < 1e-4
+    assert pace.seconds([(one.with_({"measure.at": "bottleneck"}), 3)]) > 0
