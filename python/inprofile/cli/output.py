@@ -120,6 +120,15 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
     ],
     "export": [_of("What was written.", {"folder": _TEXT, "files": _TEXTS, "rows": {}})],
     "plot": [_of("What was drawn.", {"file": _TEXT, "inches": {}})],
+    "pack": [_of("What was packed.", {"file": _TEXT, "files": _WHOLE, "sha256": _TEXT, "results": _TABLES})],
+    "unpack": [
+        _of(
+            "What was unpacked; with --verify what running it again gave.",
+            {"folder": _TEXT, "verified": {"type": ["array", "null"]}},
+            results=_TABLES,
+            again=_TEXT,
+        )
+    ],
     "compare": [
         _of(
             "Every scheme on every study.",
