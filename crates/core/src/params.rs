@@ -278,11 +278,14 @@ pub fn defaults<P: Params>() -> P {
 pub trait Build: Params {
     /// What they build.
     type Mechanism;
-    /// Whether they go together, and in this place.
+    /// Whether they go together, and in this place; beyond their bounds nothing is asked by default.
     ///
     /// # Errors
     /// The first fault, with its remedy.
-    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault>;
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let _ = context;
+        Ok(Vec::new())
+    }
     /// The mechanism in its first state. [`Build::check`] has passed.
     fn build(&self, context: &Context) -> Self::Mechanism;
 }

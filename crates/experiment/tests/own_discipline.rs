@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use inprofile_core::aqm::Aqm;
 use inprofile_core::mechanism::{Gauge, Mechanism};
 use inprofile_core::packet::Packet;
-use inprofile_core::params::{Build, Context, Fault, Params as _, Warning};
+use inprofile_core::params::{Build, Context, Params as _};
 use inprofile_core::queue::Queue;
 use inprofile_core::registry::{AnyAqm, Entry, Registry};
 use inprofile_core::rng::Rng;
@@ -25,28 +25,19 @@ inprofile_core::params! {
 /// Drops a packet whose turn comes after it has waited for longer than `most`.
 pub struct Stale {
     most: Duration,
-    dropped: u64,
 }
 
 impl Build for Params {
     type Mechanism = Stale;
 
-    fn check(&self, _: &Context) -> Result<Vec<Warning>, Fault> {
-        Ok(Vec::new())
-    }
-
     fn build(&self, _: &Context) -> Stale {
-        Stale { most: self.most, dropped: 0 }
+        Stale { most: self.most }
     }
 }
 
 impl Mechanism for Stale {
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("most", self.most.secs());
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        show("stale", self.dropped);
     }
 }
 
@@ -78,11 +69,7 @@ impl Aqm for Stale {
     ) -> Departure {
         let waited = now - since;
         why.note("sojourn", waited.secs());
-        if waited > self.most {
-            self.dropped += 1;
-            return Departure::Drop(Cause::named("early"));
-        }
-        Departure::Send
+        if waited > self.most { Departure::Drop(Cause::named("early")) } else { Departure::Send }
     }
 }
 // [/law]

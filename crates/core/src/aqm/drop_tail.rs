@@ -6,7 +6,7 @@
 use crate::aqm::Aqm;
 use crate::mechanism::Mechanism;
 use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
+use crate::params::{Build, Context};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
@@ -35,10 +35,6 @@ impl DropTail {
 impl Build for Params {
     type Mechanism = DropTail;
 
-    fn check(&self, _: &Context) -> Result<Vec<Warning>, Fault> {
-        Ok(Vec::new())
-    }
-
     fn build(&self, _: &Context) -> DropTail {
         DropTail::default()
     }
@@ -58,7 +54,7 @@ impl Aqm for DropTail {
     ) -> Admission {
         why.note("packets", f64::from(queue.packets()));
         let room = match queue.limit() {
-            Backlog::Packets(n) if self.with_sending => f64::from(queue.packets()) + 1.0 < n,
+            Backlog::Packets(n) if self.with_sending => queue.backlog() + 1.0 < n,
             _ => queue.fits(packet.size),
         };
         if room { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }

@@ -6,7 +6,7 @@
 use crate::marker::Marker;
 use crate::mechanism::Mechanism;
 use crate::packet::{Colour, Packet};
-use crate::params::{Build, Context, Fault, Warning};
+use crate::params::{Build, Context};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::verdict::{Mark, Why};
@@ -39,10 +39,6 @@ pub struct Constant {
 
 impl Build for Params {
     type Mechanism = Constant;
-
-    fn check(&self, _: &Context) -> Result<Vec<Warning>, Fault> {
-        Ok(Vec::new())
-    }
 
     fn build(&self, _: &Context) -> Constant {
         let colour = match self.colour {

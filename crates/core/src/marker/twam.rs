@@ -23,7 +23,7 @@ use crate::estimate::window::WindowEstimate;
 use crate::marker::Marker;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Direction, FlowId, Packet};
-use crate::params::{Build, Context, Fault, Warning};
+use crate::params::{Build, Context};
 use crate::rng::Rng;
 use crate::signal::{FORGET, Oracle, Outbox, Signal};
 use crate::units::{Duration, Time};
@@ -170,10 +170,6 @@ impl Shares {
 
 impl Build for Params {
     type Mechanism = Twam;
-
-    fn check(&self, _: &Context) -> Result<Vec<Warning>, Fault> {
-        Ok(Vec::new())
-    }
 
     fn build(&self, context: &Context) -> Twam {
         Twam {

@@ -136,8 +136,7 @@ impl<R: Variant> Law<1, R> {
         queue: &Q,
         why: &mut W,
     ) -> (Arrival<1>, f64) {
-        let in_bytes = self.config.rule.in_bytes;
-        let queued = if in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
+        let queued = queue.length(self.config.rule.in_bytes);
         let arrival =
             Arrival { now, colour: 0, size: packet.size, lengths: [queued], idle: queue.idle_since() };
         let avg = self.sample(&arrival);

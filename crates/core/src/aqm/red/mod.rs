@@ -123,11 +123,9 @@ impl<R: Variant> Red<R> {
     /// Whether an arrival would fit with others out of its way: not where it alone is above the limit, and not where the queue
     /// is, because the limit was lowered while they waited.
     fn can_have_room<Q: Queue + ?Sized>(&self, packet: &Packet, queue: &Q) -> bool {
-        match queue.limit() {
-            limit if self.joins_below(limit).is_some() => true,
-            Backlog::Packets(most) => f64::from(queue.packets()) <= most,
-            Backlog::Bytes(most) => f64::from(packet.size) <= most && queue.bytes() as f64 <= most,
-        }
+        let limit = queue.limit();
+        let fits_alone = !matches!(limit, Backlog::Bytes(most) if f64::from(packet.size) > most);
+        self.joins_below(limit).is_some() || fits_alone && queue.backlog() <= limit.amount()
     }
 
     /// The average as of the last arrival.

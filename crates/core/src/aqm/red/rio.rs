@@ -157,11 +157,7 @@ pub(crate) fn arrival<Q: Queue + ?Sized>(
     queue: &Q,
     in_bytes: bool,
 ) -> Arrival<2> {
-    let lengths = if in_bytes {
-        [queue.bytes_of(Colour::IN) as f64, queue.bytes() as f64]
-    } else {
-        [f64::from(queue.packets_of(Colour::IN)), f64::from(queue.packets())]
-    };
+    let lengths = [queue.length_of(Colour::IN, in_bytes), queue.length(in_bytes)];
     let colour = if packet.colour.is_in() { IN } else { OUT };
     Arrival { now, colour, size: packet.size, lengths, idle: queue.idle_since() }
 }

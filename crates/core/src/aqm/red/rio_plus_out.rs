@@ -207,11 +207,7 @@ impl<R: Variant> RioPlusOut<R> {
         let avg = avg_out(total, ins);
         why.note("avg_out", avg);
         let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
-        let queued = if rule.in_bytes {
-            (queue.bytes() - queue.bytes_of(Colour::IN)) as f64
-        } else {
-            f64::from(queue.packets() - queue.packets_of(Colour::IN))
-        };
+        let queued = queue.length(rule.in_bytes) - queue.length_of(Colour::IN, rule.in_bytes);
         let tested = DropTest { avg, size: packet.size, queued };
         let test = R::test(&mut self.count, &curve, &rule, tested, rng, &mut OfOut(why));
         match test {

@@ -245,8 +245,7 @@ impl Aqm for Wred {
     ) -> Admission {
         let colour = packet.colour as usize;
         let in_bytes = self.law.config.rule.in_bytes;
-        let waiting = |c| if in_bytes { queue.bytes_of(c) as f64 } else { f64::from(queue.packets_of(c)) };
-        let lengths = self.averages.lengths(Colour::ALL.map(waiting));
+        let lengths = self.averages.lengths(Colour::ALL.map(|c| queue.length_of(c, in_bytes)));
         let arrival = Arrival { now, colour, size: packet.size, lengths, idle: queue.idle_since() };
         let avg = self.law.sample(&arrival);
         why.note("queued", lengths[colour]);
