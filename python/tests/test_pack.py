@@ -134,6 +134,22 @@ def test_a_mechanism_whose_source_is_gone_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "p.zip").exists()
 
 
+def test_a_suite_is_run_again_with_its_files_and_mechanisms(tmp_path: Path) -> None:
+    from inprofile.studies.suite import suite
+
+    shutil.copy(EXAMPLES, tmp_path / "mine.py")
+    own.load_classes(tmp_path / "mine.py")
+    place = tmp_path / "paper"
+    asked: dict[str, Any] = {"scenarios": ["mild"], "quick": True, "seeds": 2, "cache": None}
+    suite(aqms=["codel"], own=["stale_out"], tcp="bbr", out=place, **asked)
+    found = pack(place, tmp_path / "p.zip")
+    assert [(r["kind"], r["place"]) for r in found["results"]] == [("suite", "rfc7928")]
+    assert [m["name"] for m in found["mechanisms"]] == ["stale_out"]
+    (tmp_path / "mine.py").unlink()
+    registry._REGISTERED.clear()
+    assert outcomes(tmp_path / "p.zip", tmp_path / "there", trust=True) == {"rfc7928": "same bytes"}
+
+
 def rewritten(
     file: Path,
     change: Callable[[dict[str, bytes]], None] = lambda files: None,

@@ -16,6 +16,7 @@ from ...own.sources import Source
 from ...run.kept import HEAD as UNFINISHED
 from ...run.results import read
 from ...run.storage import MANIFEST, ResultError
+from ..reproduce.report.overview import read_results
 from ..sweep import read_sweep
 from ..sweep.plan import HEAD
 from .archive import CODE, FILES, write
@@ -58,7 +59,7 @@ def pack(folder: str | Path, out: str | Path) -> dict[str, Any]:
     results = list(_results(place, files))
     if not results:
         raise NotPacked(
-            f"{folder} holds no result: give a folder in which run --out or sweep --out has written one"
+            f"{folder} holds no result: give a folder in which run, sweep or suite --out has written one"
         )
     code, mechanisms = _code(results)
     made = package()
@@ -121,6 +122,24 @@ def _results(place: Path, files: Mapping[str, Path]) -> Iterator[_Found]:
             yield _Found(
                 where, "sweep", sweep.title, digest, head["seeds"], head["version"], own, sweep.sources
             )
+        elif last == "results.json":
+            yield from _suite(place, where)
+
+
+def _suite(place: Path, where: str) -> Iterator[_Found]:
+    """The report of a suite; nothing of any other."""
+    data = read_results(place / where)
+    if data is None or "suite" not in data or not (place / where / "files" / "suite.toml").is_file():
+        return
+    try:
+        sources = [Source.from_json(source) for source in data.get("sources", ())]
+        own = {name: digest for source in sources for name, digest in source.mechanisms.items()}
+        seeds = range(1, int(data["seeds"]) + 1)
+        text = (place / where / "results.json").read_bytes()
+        digest = hashlib.sha256(text).hexdigest()
+        yield _Found(where, "suite", str(data["title"]), digest, seeds, str(data["version"]), own, sources)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ResultError(f"{place / where / 'results.json'} cannot be read: {error}") from None
 
 
 def _own(experiment: str) -> dict[str, str]:

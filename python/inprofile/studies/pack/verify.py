@@ -18,6 +18,8 @@ from ...run.pool import Local
 from ...run.results import read
 from ...run.storage import LARGEST_MANIFEST, MANIFEST, TABLES, FolderInUse, ResultError, write_whole
 from ...run.tables import Room, TooManyRows
+from ..reproduce.report.overview import read_results
+from ..suite import suite
 from ..sweep import SweepError, read_sweep, run_plan
 from ..sweep.dataset import TABLES as DATASET
 from ..sweep.dataset import part_files
@@ -81,7 +83,10 @@ def verify(
         there, here = into / FILES / result["place"], again / "results" / result["place"]
         try:
             _code(pack, result, into)
-            _run(result["kind"], there, here, jobs)
+            if result["kind"] == "suite":
+                _suite(there, here, again / "cache", jobs)
+            else:
+                _run(result["kind"], there, here, jobs)
         except _NotAgain as error:
             found.append(Compared(result["place"], result["kind"], "not run again", [str(error)]))
             continue
@@ -156,6 +161,32 @@ def _run(kind: str, there: Path, here: Path, jobs: int | None) -> None:
         raise _NotAgain(str(error)) from None
 
 
+def _suite(there: Path, here: Path, cache: Path, jobs: int | None) -> None:
+    """Make a suite's report again from the files beside it; raise _NotAgain where that cannot be."""
+    data = read_results(there) or {}
+    try:
+        brought = {name for source in data.get("sources", ()) for name in source["mechanisms"]}
+        named = [one["id"] for one in data["contestants"]]
+        own = [name for name in named if name in brought]
+        made = suite(
+            str(data["suite"]),
+            aqms=[name for name in named if name not in own],
+            scenarios=[one["id"] for one in data["scenarios"]],
+            tcp=None if data["tcp"]["id"] == "files" else str(data["tcp"]["id"]),
+            quick=bool(data["quick"]),
+            seeds=int(data["seeds"]),
+            files=there / "files",
+            own=own,
+            jobs=jobs,
+            out=here.parent,
+            cache=cache,
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise _NotAgain(f"this version does not run it: {error}") from None
+    if made.page is None or made.page.parent != here:
+        raise _NotAgain(f"its folder is not called {data['suite']}: move it back, and pack it again")
+
+
 def _compared(result: Mapping[str, Any], there: Path, here: Path) -> Compared:
     """File by file: a result's own, and of a sweep its dataset."""
     rows: list[str] = []
@@ -175,6 +206,8 @@ def _compared(result: Mapping[str, Any], there: Path, here: Path) -> Compared:
 
 def _names(kind: str, *places: Path) -> list[str]:
     """The files of a result, or of a sweep's dataset."""
+    if kind == "suite":
+        return ["results.json", "measures.csv", "report.txt", "index.html"]
     if kind != "sweep":
         return [MANIFEST, *(f"{name}.parquet" for name in TABLES)]
     parts = {str(p.relative_to(of)) for of in places for name in DATASET for p in part_files(of, name)}
@@ -189,8 +222,10 @@ def _same_rows(a: Path, b: Path) -> bool:
 
 def _same_but_builds(a: Path, b: Path) -> bool:
     """Of the files that say what was run: whether they differ in nothing but version and build."""
-    if a.name == LEDGER:
-        # It has the checksums of tables, which are compared themselves.
+    if a.name in (LEDGER, "index.html"):
+        # One has the checksums of tables, the other the figures: these are compared themselves.
         return True
+    if a.suffix != ".json":
+        return False
     one, other = (json.loads(p.read_bytes()) for p in (a, b))
     return all(one.get(key) == other.get(key) for key in {*one, *other} - {"version", "engine"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ import numpy as np
 from ...metrics.measures import Measures
 from ...metrics.stats import Estimate, Paired, estimate, estimated, paired
 from ...own.engine import __version__
+from ...own.registry import registered
+from ...own.sources import sources_of
 from .contestants import DROP_TAIL, contestants
 from .measure import better, bounds, bounds_of_difference, title, unit
 from .scenarios import Definition
@@ -98,6 +100,12 @@ def _unit(name: str) -> str:
     return unit(name) if _known(name) else "s"
 
 
+def _sources(contestants: Iterable[str]) -> dict[str, Any]:
+    """The code of the classes of one's own among them, to run the suite again elsewhere."""
+    found = sources_of(name for name in contestants if name in registered())
+    return {"sources": [source.to_json() for source in found]} if found else {}
+
+
 @dataclass
 class Suite:
     """The runs and their outcome."""
@@ -145,6 +153,7 @@ class Suite:
             "tcp": {"id": made.tcp.id, "title": made.tcp.title},
             "seeds": made.seeds,
             "contestants": [{"id": c.id, "title": c.title, "text": c.text} for c in made.contestants],
+            **_sources(c.id for c in made.contestants),
             "absent": made.to_json()["absent"],
             "scenarios": [
                 {
