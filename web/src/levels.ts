@@ -1,12 +1,17 @@
 // Lines across a panel: what a queue is held to. Those far above all samples are named, and not drawn.
 
 import type uPlot from "uplot";
-import { number } from "./format";
-import type { Level } from "./panels";
+import { number, quantity } from "./format";
+import type { Level, QueueLevel } from "./panels";
 
 /** A level is drawn up to so many times the greatest sample. */
 const FAR = 3;
 const DASH = [2, 3];
+
+/** As levels of a queue's length: a delay that is aimed at says so. */
+export function inPackets(levels: readonly QueueLevel[]): Level[] {
+  return levels.map(({ name, packets, delay }) => ({ name: /target|step_th/.test(name) ? `${name} of ${quantity(delay, "s", 3)}` : name, value: packets }));
+}
 
 /** Names of equal levels together, from the lowest. */
 export function merged(levels: readonly Level[]): Level[] {
@@ -22,7 +27,7 @@ export function reach(levels: readonly Level[], top: number): number {
 
 /** Said in the legend. */
 export function inWords(levels: readonly Level[]): string {
-  return merged(levels).map(({ name, value }) => `${name} ${number(value, 4)}`).join("; ");
+  return merged(levels).map(({ name, value }) => `${name}${/\d/.test(name) ? "," : ""} ${number(value, 4)}`).join("; ");
 }
 
 type Style = Record<"muted" | "text" | "back" | "font", string>;

@@ -1,6 +1,7 @@
 // Which samples are drawn together: a panel for each quantity, a line for each place it was sampled at.
 
 import type { Packed } from "./api";
+import { inPackets } from "./levels";
 
 /** Samples of a monitor, as the server sends them. */
 export interface Line {
@@ -93,11 +94,11 @@ export function panels(found: Packed<{ lines: Line[]; levels?: QueueLevel[] }>):
     made.set(id, panel);
     panel.lines.push({ name, t: found.arrays[line.t]!, v: found.arrays[line.v]!, n: panel.lines.length });
   }
-  for (const { monitor, name, packets, delay } of found.head.levels ?? []) {
-    for (const [id, value] of [[`queue ${monitor}`, packets], [`delay ${monitor}`, delay]] as const) {
-      const panel = made.get(id);
-      if (panel) (panel.levels ??= []).push({ name, value });
-    }
+  for (const level of found.head.levels ?? []) {
+    const { monitor, name, delay } = level;
+    const [length, wait] = [made.get(`queue ${monitor}`), made.get(`delay ${monitor}`)];
+    if (length) (length.levels ??= []).push(...inPackets([level]));
+    if (wait) (wait.levels ??= []).push({ name, value: delay });
   }
   const rank = (panel: Panel): number => {
     const at = ["received", "queue", "delay", "cwnd", "tokens", "p"].findIndex((word) => panel.id.split(" ")[0] === word);

@@ -4,6 +4,7 @@ import { get, isFile } from "./api";
 import { h, put, tell } from "./dom";
 import { fileName, number, quantity } from "./format";
 import { Gif } from "./gif";
+import { inPackets } from "./levels";
 import type { QueueLevel } from "./panels";
 import { choice, notInFile, problem, type Place, type Provenance } from "./parts";
 import { DROPPED, Replay, type Events } from "./replay";
@@ -57,7 +58,7 @@ export async function player({ root, query, signal }: Place, head: Provenance & 
   const line = <T extends { t: number; v: number }>(of: T): Omit<T, "t" | "v"> & { t: Float64Array; v: Float64Array } => ({ ...of, t: arrays[of.t]!, v: arrays[of.v]! });
   const shown: Shown = {
     ...found,
-    levels: found.levels.map(({ name, packets }) => ({ name, value: packets })),
+    levels: inPackets(found.levels),
     averages: found.averages.map(line) as Line[],
     windows: found.windows.map((w) => ({ ...line(w), name: found.flows[w.flow] ?? "" })),
   };

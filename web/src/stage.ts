@@ -1,5 +1,6 @@
 // The player's picture at one moment: the queue packet by packet, averages, thresholds, the drop, the windows, and the length over time.
 
+import { h } from "./dom";
 import { number } from "./format";
 import type { Level } from "./panels";
 import { merged } from "./levels";
@@ -43,6 +44,7 @@ export class Stage {
   /** The size of each flow's greatest window. */
   private readonly widest: number;
   private readonly rows: readonly (Line & { flow: number })[];
+  private still: { key: string; canvas: HTMLCanvasElement } | null = null;
   /** Where time is told: in pixels of the canvas. */
   strip = { left: 0, right: 1, top: 0, bottom: 1 };
 
@@ -135,7 +137,7 @@ export class Stage {
       ctx.lineTo(x, y + high + 10);
       ctx.stroke();
       ctx.setLineDash([]);
-      const said = `${name} ${number(value, 3)}`;
+      const said = /\d/.test(name) ? name : `${name} ${number(value, 3)}`;
       const wide = ctx.measureText(said).width;
       // On whichever of two lines has room.
       const row = free.findIndex((end) => x + wide / 2 < end);
@@ -173,15 +175,41 @@ export class Stage {
       ctx.lineWidth = 2;
       ctx.strokeRect(x, y + 8 + 62 * age, Math.max(each - gap, 5), high * (1 - 0.4 * age));
       ctx.lineWidth = 1;
+      ctx.textAlign = "left";
+      ctx.fillStyle = "#d1495b";
+      const cause = this.shown.causes[events.cause[i]!] ?? "";
+      ctx.fillText(cause.replaceAll("_", " "), x + Math.max(each, 5) + 4, y + 34 + 62 * age);
     }
     ctx.globalAlpha = 1;
   }
 
   private overTime(ctx: CanvasRenderingContext2D, box: Box, time: number): void {
+    const { from, to } = this.shown;
+    this.strip = box;
+    // It does not move: drawn once for each size and theme.
+    const scale = ctx.getTransform().a;
+    const key = [box.right, scale, look().back].join();
+    if (this.still?.key !== key) {
+      const canvas = h("canvas", { width: Math.ceil((box.right + 8) * scale), height: Math.ceil((box.bottom - box.top + 20) * scale) });
+      const own = canvas.getContext("2d")!;
+      own.setTransform(scale, 0, 0, scale, 0, (4 - box.top) * scale);
+      this.whole(own, box);
+      this.still = { key, canvas };
+    }
+    const { canvas } = this.still;
+    ctx.drawImage(canvas, 0, box.top - 4, canvas.width / scale, canvas.height / scale);
+    const x = box.left + ((time - from) / (to - from)) * (box.right - box.left);
+    ctx.fillStyle = look().text;
+    ctx.fillRect(x - 1, box.top - 3, 2, box.bottom - box.top + 6);
+  }
+
+  /** The whole stretch: lengths by colour, averages, thresholds, drops. */
+  private whole(ctx: CanvasRenderingContext2D, box: Box): void {
     const style = look();
     const { t, what } = this.replay.events;
     const { from, to } = this.shown;
-    this.strip = box;
+    ctx.fillStyle = style.back;
+    ctx.fillRect(0, box.top - 4, box.right + 8, box.bottom - box.top + 20);
     const px = (at: number): number => box.left + ((at - from) / (to - from)) * (box.right - box.left);
     const py = (n: number): number => box.bottom - (n / this.top) * (box.bottom - box.top);
     const area = (values: Uint16Array, colour: string): void => {
@@ -221,8 +249,6 @@ export class Stage {
     for (let i = 0; i < t.length; i++) if (what[i] === DROPPED) ctx.fillRect(px(t[i]!) - 0.75, box.top, 1.5, 9);
     ctx.strokeStyle = style.muted;
     ctx.strokeRect(box.left + 0.5, box.top + 0.5, box.right - box.left - 1, box.bottom - box.top - 1);
-    ctx.fillStyle = style.text;
-    ctx.fillRect(px(time) - 1, box.top - 3, 2, box.bottom - box.top + 6);
     ctx.font = `11px ${style.font}`;
     ctx.fillStyle = style.muted;
     ctx.textAlign = "left";

@@ -35,6 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).run([1]).write(place / "drop_tail")
     window = {"title": "A narrow window", "flows.assured.tcp.window": "2 packets"}
     starter.with_(window).run([1]).write(place / "narrow")
+    codel = {"title": "CoDel", "links.bottleneck.queue": {"aqm": "codel", "limit": "100 packets"}}
+    starter.with_(codel).run([1]).write(place / "codel")
     fine = [{"queue": "bottleneck", "every": "5 ms"}, {"flows": "assured", "every": "5 ms"}]
     starter.with_({"title": "Fine samples", "monitors": fine}).run([1]).write(place / "fine")
     ten = {

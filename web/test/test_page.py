@@ -110,7 +110,7 @@ def test_every_view_fits_and_is_named(
 
 def test_the_list_is_filtered_and_says_what_is_broken(tab: Tab) -> None:
     page = tab.open("/")
-    expect(page.locator("tbody tr")).to_have_count(7)
+    expect(page.locator("tbody tr")).to_have_count(8)
     expect(page.locator("tr.broken")).to_contain_text("flows.parquet missing")
     page.get_by_label("Filter").fill("drop_tail")
     expect(page.locator("tbody tr")).to_have_count(1)
@@ -202,6 +202,9 @@ def test_thresholds_stand_in_the_picture_of_the_queue(tab: Tab, tmp_path: Path) 
     saved = (tmp_path / "queue.svg").read_text()
     for name in ("OUT min_th", "IN min_th, OUT max_th", "IN max_th", "limit"):
         assert f">{name}</text>" in saved
+    # A target is a delay, and so many packets at the link's rate.
+    page = tab.open("/run?id=codel&tab=series&panels=queue bottleneck")
+    expect(page.locator(".levels:visible")).to_have_text("┄ target of 5 ms, 1.25; limit 100 packets")
     # They follow a slider.
     page = tab.open("/run?id=rio&tab=whatif&set=links.bottleneck.queue.out.min_th%3D20")
     expect(page.locator(".levels:visible")).to_contain_text("OUT min_th 20")
