@@ -33,7 +33,7 @@ struct Slot<T> {
     state: T,
 }
 
-/// What [`FlowTable::touch`] found.
+/// The outcome of [`FlowTable::touch`].
 #[derive(Debug)]
 pub struct Touched<'a, T> {
     /// The flow's state; a new flow's is the default.

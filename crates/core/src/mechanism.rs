@@ -1,4 +1,4 @@
-//! What markers and queue disciplines share: they observe packets, act at times that they ask for, take signals and show state.
+//! The hooks that markers and queue disciplines share: they observe packets, act at times that they ask for, take signals and show state.
 //!
 //! A [`Marker`](crate::marker::Marker) and an [`Aqm`](crate::aqm::Aqm) are mechanisms that also decide, each about its own kind
 //! of event. Every hook here does nothing by default, so a mechanism implements only those it needs. All of them can be called

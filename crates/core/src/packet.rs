@@ -94,7 +94,7 @@ impl Ecn {
     }
 }
 
-/// What the packet carries.
+/// The packet's payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -124,7 +124,7 @@ pub struct Packet {
     pub ack: u32,
     /// Drop precedence.
     pub colour: Colour,
-    /// What it carries.
+    /// Its payload.
     pub kind: Kind,
     /// ECN bits.
     pub ecn: Ecn,

@@ -62,7 +62,7 @@ impl Values {
     }
 }
 
-/// What kind of value a parameter takes.
+/// The kind of value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// `true` or `false`.
@@ -145,17 +145,17 @@ impl Bounds {
 pub struct Field {
     /// Its name in a file.
     pub name: &'static str,
-    /// What it takes.
+    /// The value that it takes.
     pub kind: Kind,
     /// Which numbers are allowed.
     pub bounds: Bounds,
-    /// What it means, as in the code's documentation.
+    /// Its meaning, as in the code's documentation.
     pub doc: &'static [&'static str],
     /// Its default, or that it is required.
     pub default: Default,
 }
 
-/// What a parameter is where nothing is said of it.
+/// The default of a parameter.
 #[derive(Clone, Copy)]
 pub enum Default {
     /// None: something has to be said.
@@ -192,7 +192,7 @@ impl Field {
 
 /// A type a parameter can have.
 pub trait Param: Sized {
-    /// What it takes in a file.
+    /// The value that it takes in a file.
     const KIND: Kind;
     /// From a value of that kind. The parser guarantees the kind.
     fn from_value(value: &Value) -> Option<Self>;
@@ -216,7 +216,7 @@ param! {
     Bytes => Bytes, Backlog => Backlog,
 }
 
-/// What is known where a mechanism is built: its link, its flow.
+/// The facts known where a mechanism is built: its link, its flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Rate of the link behind the queue, if there is one.
@@ -234,9 +234,9 @@ pub struct Context {
 pub struct Fault {
     /// The parameter at fault, as a path: `in.min_th`.
     pub field: &'static str,
-    /// What is wrong, with the values.
+    /// The fault, with the values.
     pub problem: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -245,7 +245,7 @@ pub struct Fault {
 pub struct Warning {
     /// The parameter it is about, as a path.
     pub field: &'static str,
-    /// What follows from it.
+    /// The consequence.
     pub text: String,
 }
 
@@ -276,7 +276,7 @@ pub fn defaults<P: Params>() -> P {
 
 /// Parameters that build a mechanism.
 pub trait Build: Params {
-    /// What they build.
+    /// The mechanism that they build.
     type Mechanism;
     /// Whether they go together, and in this place; beyond their bounds nothing is asked by default.
     ///

@@ -6,7 +6,7 @@ use crate::packet::FlowId;
 /// One message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signal {
-    /// What it is about, by the name the receiving mechanism documents.
+    /// Its subject, by the name the receiving mechanism documents.
     pub topic: &'static str,
     /// The flow it is about; `None`: all of them together.
     pub flow: Option<FlowId>,
@@ -33,7 +33,7 @@ pub struct Outbox {
     pub signals: Vec<Signal>,
 }
 
-/// What a mechanism wants to be told instead of estimating it. Only a simulator knows it; a router does not.
+/// The true value that a mechanism wants to be told instead of estimating it. Only a simulator knows it; a router does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oracle {
     /// The propagation round-trip time in seconds (the delays of all links there and back) of every flow that passes,

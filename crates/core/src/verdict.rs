@@ -167,7 +167,7 @@ impl Notes {
     /// How many figures one verdict can have.
     pub const ROOM: usize = 16;
 
-    /// What was noted.
+    /// The notes.
     #[must_use]
     pub fn items(&self) -> &[(&'static str, f64)] {
         &self.items[..self.len]

@@ -7,7 +7,7 @@ use inprofile_core::packet::FlowId;
 use crate::packet::{Family, Headers, Link};
 use crate::prefetch::prefetch;
 
-/// What identifies a flow. Fragments, and protocols without ports, have ports 0.
+/// The identity of a flow. Fragments, and protocols without ports, have ports 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FiveTuple {
     family: Family,
@@ -108,7 +108,7 @@ struct Set<T> {
     tags: [u16; WAYS],
     /// The flows, from the one seen last to the one not seen for the longest time; those that are not there yet come last.
     order: [u8; WAYS],
-    /// What is kept of each.
+    /// The state of each.
     kept: [T; WAYS],
 }
 
@@ -196,7 +196,7 @@ impl<T: Copy + Default> Flows<T> {
         Some(FlowId((self.set_of(hash) * WAYS + way) as u32))
     }
 
-    /// What is kept of the flow with this number; a new flow's is still its number's former flow's.
+    /// The state of the flow with this number; a new flow's is still its number's former flow's.
     #[must_use]
     pub fn kept(&self, flow: FlowId) -> T {
         let number = flow.0 as usize;
@@ -209,12 +209,12 @@ impl<T: Copy + Default> Flows<T> {
         self.sets[number / WAYS].kept[number % WAYS] = what;
     }
 
-    /// What is kept of all flows, whether there are such or not.
+    /// The state of all flows, whether there are such or not.
     pub fn all_kept(&mut self) -> impl Iterator<Item = &mut T> {
         self.sets.iter_mut().flat_map(|set| &mut set.kept)
     }
 
-    /// What a flow is found by.
+    /// The key of a flow.
     #[must_use]
     pub fn hash(&self, tuple: &FiveTuple) -> u64 {
         tuple.hash_with(self.secret)
@@ -248,7 +248,7 @@ impl<T: Copy + Default> Flows<T> {
         (0..WAYS).find(|way| tags[*way] == tag && self.tuples[at * WAYS + way] == *tuple)
     }
 
-    /// What hashes are made with: for another table that must not be guessed either.
+    /// The key of the hashes: for another table that must not be guessed either.
     #[must_use]
     pub fn secret(&self) -> u64 {
         self.secret

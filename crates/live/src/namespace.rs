@@ -33,7 +33,7 @@ impl Namespace {
     /// That of the calling thread.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn current() -> io::Result<Namespace> {
         File::open("/proc/thread-self/ns/net").map(Namespace)
     }
@@ -41,7 +41,7 @@ impl Namespace {
     /// Moves the calling thread into it, for good.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn enter(&self) -> io::Result<()> {
         sys::enter_network(self.0.as_fd())
     }
@@ -49,7 +49,7 @@ impl Namespace {
     /// Does something inside it, on a thread of its own.
     ///
     /// # Errors
-    /// What the system or `work` says.
+    /// The error of the system or of `work`.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         apart(|| {
             self.enter()?;

@@ -28,7 +28,7 @@ fn no_ipv6() {
     std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").expect("the namespace is ours");
 }
 
-/// What comes in until `n` frames came that `wanted` likes, or two seconds have passed.
+/// The frames that come in until `n` of them are `wanted`, or two seconds have passed.
 fn gather(driver: &mut dyn Io, n: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<(Port, Vec<u8>)> {
     let (end, mut seen) = (driver.now() + Span::from_millis(2_000), Vec::new());
     while seen.len() < n && driver.now() < end {
@@ -141,7 +141,7 @@ fn frames_cross_a_pair_of_interfaces_unchanged() {
     .expect("namespaces work");
 }
 
-/// What was cut off, as it was longer than a place of the ring, is neither looked at nor handed over.
+/// A frame that was cut off, as it was longer than a place of the ring, is neither looked at nor handed over.
 #[test]
 fn a_frame_that_was_cut_off_is_shown_to_nobody() {
     let Some(ns) = namespace() else { return };

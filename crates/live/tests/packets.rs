@@ -41,7 +41,7 @@ fn good_packets() -> Vec<Vec<u8>> {
     ]
 }
 
-/// What comes before a packet: VLAN tags, a PPPoE session or MPLS labels, or some of each.
+/// The part before a packet: VLAN tags, a PPPoE session or MPLS labels, or some of each.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     tags: u8,

@@ -209,7 +209,7 @@ impl LossCounts {
         &mut self.0[at].2
     }
 
-    /// What was dropped since `before`.
+    /// The packets dropped since `before`.
     fn since(mut self, before: &LossCounts) -> LossCounts {
         for &(flow, cause, packets) in &before.0 {
             *self.row(flow, cause) -= packets;
@@ -265,7 +265,7 @@ fn less<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
     std::array::from_fn(|i| a[i] - b[i])
 }
 
-/// What was counted between two moments.
+/// The counts between two moments.
 fn since(after: &Counts, before: &Counts) -> Counts {
     Counts {
         arrived: less(after.arrived, before.arrived),
@@ -286,7 +286,7 @@ impl FlowCounts {
         self.in_order_payload_bytes -= beyond.in_order_payload_bytes;
     }
 
-    /// What was counted since `before`.
+    /// The packets counted since `before`.
     #[must_use]
     pub fn since(&self, before: &FlowCounts) -> FlowCounts {
         FlowCounts {

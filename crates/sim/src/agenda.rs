@@ -1,4 +1,4 @@
-//! What is to happen at a link that is [served on demand](crate::path::on_demand), and when.
+//! The coming events of a link that is [served on demand](crate::path::on_demand), and when.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::route::Service;
 /// A moment and the order of an event then: what comes before what.
 pub(crate) type Moment<C> = (C, u32);
 
-/// What is to happen at a link that is served on demand.
+/// The coming events of a link that is served on demand.
 #[derive(Debug)]
 pub(crate) struct Agenda<C: Clock> {
     /// Packets on their way over the link before, if all packets come over that one: when they arrive, and their slots.
@@ -28,7 +28,7 @@ pub(crate) struct Agenda<C: Clock> {
     pub due: C,
 }
 
-/// What happens next at a link.
+/// The next event at a link.
 pub(crate) enum Next<C> {
     /// A packet comes: when, and its slot.
     Arrival(C, u32),
@@ -36,7 +36,7 @@ pub(crate) enum Next<C> {
     Act(Act<C>),
 }
 
-/// What a link does by itself.
+/// An action of a link of its own.
 pub(crate) enum Act<C> {
     /// It may send.
     Departure(C),
@@ -59,7 +59,7 @@ impl<C: Clock> Agenda<C> {
         }
     }
 
-    /// What happens next, if it comes before `until`; an arrival is taken. A departure has the first of these ranks, a tick the second,
+    /// The next event, if it comes before `until`; an arrival is taken. A departure has the first of these ranks, a tick the second,
     /// and both come before an arrival at the same time.
     #[inline(always)]
     pub fn next_before(&mut self, until: Moment<C>, ranks: (u32, u32)) -> Option<Next<C>> {
@@ -72,7 +72,7 @@ impl<C: Clock> Agenda<C> {
         }
     }
 
-    /// What the link does by itself next, if it comes before `until`.
+    /// The link's next action of its own, if it comes before `until`.
     #[inline(always)]
     fn acts_before(&self, until: Moment<C>, (departure_rank, tick_rank): (u32, u32)) -> Option<Act<C>> {
         if self.ticks_at < self.departs_at {

@@ -15,7 +15,7 @@ pub struct Capacity {
     steps: Vec<(Time, Rate)>,
     /// After how long it starts over; later than the last step.
     repeat: Option<Duration>,
-    /// What is sent until then, in bits times seconds over picoseconds; 1 where it does not start over.
+    /// The amount sent until then, in bits times seconds over picoseconds; 1 where it does not start over.
     round: u128,
 }
 

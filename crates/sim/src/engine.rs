@@ -64,7 +64,7 @@ pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outc
     run_seen(network, stop, log, &AtomicU64::new(0))
 }
 
-/// The same for whoever looks on: `reached` is the simulated time in picoseconds, as of the last check of `stop`. No result depends on it.
+/// The same with progress: `reached` is the simulated time in picoseconds, as of the last check of `stop`. No result depends on it.
 ///
 /// # Errors
 /// See [`run`].

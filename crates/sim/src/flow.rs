@@ -16,7 +16,7 @@ use crate::tcp::{ByteOption, Config, Delays, Flags, Sack, sequence_number};
 use crate::timer::Timer;
 use crate::traffic::udp;
 
-/// What is done for a flow's packets beside counting them.
+/// The work for a flow's packets beside counting them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Care {
     /// Nothing: it is TCP without ECN, nobody marks its packets, and nobody measures their delays.
@@ -44,7 +44,7 @@ pub struct FlowState<C: Clock> {
     pub complete_at: u32,
     /// The class of its packets and their acknowledgements.
     pub class: u8,
-    /// What is done for its packets beside counting them.
+    /// The work for its packets beside counting them.
     pub care: Care,
     /// Whether its receiver asks for the next piece of data as soon as it has one.
     pub asks: bool,
@@ -73,11 +73,11 @@ pub struct FlowState<C: Clock> {
     pub start: Time,
     /// When the receiver had received all of a transfer.
     pub completed: Option<Time>,
-    /// What few flows have.
+    /// The parts that few flows have.
     rare: Option<Box<Rare>>,
 }
 
-/// What few flows have, and none of a hundred thousand should take room for.
+/// The parts that few flows have, for which none of a hundred thousand should take room.
 #[derive(Debug, Default)]
 struct Rare {
     /// Its random numbers, if its sends are jittered or its congestion control draws.
@@ -223,7 +223,7 @@ impl<C: Clock> FlowState<C> {
         self.receiver.max_ack_delay::<C>()
     }
 
-    /// What the receiver has delayed is acknowledged now.
+    /// Delayed segments are acknowledged now.
     pub fn stop_delaying(&mut self) {
         self.delayed_ack.cancel();
         self.receiver.on_delayed_ack_timer();

@@ -29,7 +29,7 @@ use crate::route::Service;
 use crate::tcp::Sack;
 use crate::timer::Due;
 
-/// What a link needs to know of a packet that bypasses its queue: size and colour, in one word.
+/// The properties of a packet that bypasses a link's queue: size and colour, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape(u64);
 
@@ -108,7 +108,7 @@ pub struct Link<C: Clock> {
     sending: u64,
     /// The queue and its counters.
     pub(crate) queue: LinkQueue<C>,
-    /// What is to happen here, if the link is served on demand.
+    /// The coming events here, if the link is served on demand.
     pub(crate) on_demand: Option<Box<Agenda<C>>>,
     /// Service by events: when the packet being sent, behind which nothing waits, will have been sent. That is no event unless
     /// another packet comes before. [`Clock::NEVER`]: there is none, or it is an event.

@@ -7,7 +7,7 @@ use crate::network::{LinkId, NodeId};
 use crate::packet::InFlight;
 use crate::tcp::{ByteOption, Sack};
 
-/// What happened to the packet.
+/// The event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// It arrived at the queue of a link.
@@ -23,7 +23,7 @@ pub enum Code {
 /// One line of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogRow {
-    /// What happened.
+    /// The event.
     pub code: Code,
     /// When, in seconds: with ns-2's clock the double itself.
     pub at: f64,

@@ -34,9 +34,9 @@ pub struct Network {
     pub edges: Vec<Edge>,
     /// Which mechanisms send signals to which.
     pub signals: Vec<SignalPath>,
-    /// What is sampled.
+    /// The subject of the samples.
     pub monitors: Vec<Monitor>,
-    /// What is measured beyond counts, if anything is.
+    /// The measurements beyond counts, if anything is.
     pub measure: Option<Measure>,
     /// How long it runs.
     pub duration: Duration,
@@ -50,7 +50,7 @@ pub struct Network {
     pub trace: bool,
 }
 
-/// What is measured beyond counts, in the window.
+/// The measurements beyond counts, in the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// The number of each flow's group.
@@ -222,7 +222,7 @@ pub struct Flow {
     pub class: u8,
     /// When it stops sending new data, if ever. If that is before its start, it sends nothing at all.
     pub stop: Option<Time>,
-    /// What it sends, and how.
+    /// The traffic and the transport.
     pub transport: Transport,
 }
 
@@ -298,13 +298,13 @@ pub struct SignalPath {
 pub struct Monitor {
     /// Its name in results.
     pub name: String,
-    /// What is sampled.
+    /// The subject of the samples.
     pub target: Target,
     /// How often.
     pub every: Duration,
 }
 
-/// What a monitor samples, or the mechanism at one end of a signal path.
+/// The subject of a monitor, or the mechanism at one end of a signal path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A link's queue: `packets`, `packets_in`, `packets_out`, the discipline's gauges (`avg`, …), and

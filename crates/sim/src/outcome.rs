@@ -34,7 +34,7 @@ pub struct Outcome {
     pub verdicts: Vec<VerdictRow>,
     /// Pages and chunks of video that were received whole, in the order of their ends.
     pub downloads: Vec<Download>,
-    /// What was measured beyond counts, if anything was.
+    /// The measurements beyond counts, if anything was.
     pub measured: Option<Box<Measured>>,
     /// Events handled: a measure of work, the same on every machine.
     pub events: u64,
@@ -57,7 +57,7 @@ pub struct Download {
     pub stalled: Duration,
 }
 
-/// What was measured beyond counts, in the window.
+/// The measurements beyond counts, in the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The queueing delays at each reported link, by its index.
@@ -76,7 +76,7 @@ pub struct Measured {
     pub losses: LossOutcome,
 }
 
-/// What happened to one flow.
+/// The outcome of one flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowOutcome {
     /// Over the whole run.
@@ -91,13 +91,13 @@ pub struct FlowOutcome {
     pub in_flight: u64,
     /// Acknowledgements sent, received, dropped, and in flight at the end.
     pub acks: [u64; 4],
-    /// What its sender did over the whole run.
+    /// The sender's counts over the whole run.
     pub tally: Tally,
     /// When it started, or was to start.
     pub start: Time,
     /// When the receiver had received all of a transfer; none for pages and video, which are [downloads](Outcome::downloads).
     pub completed: Option<Time>,
-    /// What its sender did in the measured window.
+    /// The sender's counts in the measured window.
     pub window_tally: Tally,
 }
 
@@ -131,7 +131,7 @@ impl FlowCounts {
     }
 }
 
-/// What happened at one link.
+/// The outcome at one link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkOutcome {
     /// Over the whole run.
@@ -157,7 +157,7 @@ pub struct LinkOutcome {
     pub classes: Vec<LinkOutcome>,
 }
 
-/// What happened at one marker.
+/// The outcome at one marker.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MarkerOutcome {
     /// Over the whole run.

@@ -162,7 +162,7 @@ impl Slab {
         self.delays[slot as usize] = delays;
     }
 
-    /// What was noted of a slot.
+    /// The note on a slot.
     pub fn delays(&self, slot: u32) -> Delays {
         self.delays.get(slot as usize).copied().unwrap_or_default()
     }

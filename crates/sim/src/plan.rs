@@ -1,4 +1,4 @@
-//! What can be derived from a network before it runs: which parts of a packet's path can be computed ahead of time, and
+//! The facts derived from a network before it runs: which parts of a packet's path can be computed ahead of time, and
 //! about how many events there will be.
 
 use std::collections::BTreeMap;

@@ -87,11 +87,11 @@ pub struct QueueSample<'a> {
     pub aqm: Option<&'a AnyAqm>,
     /// Packets waiting by colour.
     pub waiting: [u32; 3],
-    /// What has passed it.
+    /// The traffic that has passed it.
     pub passed: Passed,
 }
 
-/// What has passed a queue since the start of the run.
+/// The traffic of a queue since the start of the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Passed {
     /// Bytes offered, by colour.
@@ -115,7 +115,7 @@ impl Passed {
 #[derive(Debug)]
 pub struct QueueRecord {
     record: Record,
-    /// What had passed by the last sample.
+    /// The traffic up to the last sample.
     before: Passed,
 }
 

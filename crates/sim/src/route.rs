@@ -23,7 +23,7 @@ impl Service {
     }
 }
 
-/// What happens at the far end of a link.
+/// The events at the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NextStep {
     /// The packet's arrival is an event.
@@ -41,7 +41,7 @@ pub enum NextStep {
 pub struct Hop {
     /// The link.
     pub link: u32,
-    /// What happens at its far end.
+    /// The events at its far end.
     pub next: NextStep,
     /// Whether the route ends with it.
     pub last: bool,

@@ -30,7 +30,7 @@ impl fmt::Display for Incomplete {
 
 impl std::error::Error for Incomplete {}
 
-/// What the engine writes to while it runs.
+/// The destination that the engine writes to while it runs.
 struct Sink<W: Write> {
     to: BufWriter<W>,
     failed: Option<io::Error>,

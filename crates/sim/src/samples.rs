@@ -1,4 +1,4 @@
-//! What monitors sample of a receiver that may run ahead of the present: the bytes that it had received at the time of each sample.
+//! Samples of a receiver that may run ahead of the present: the bytes that it had received at the time of each sample.
 
 use std::collections::VecDeque;
 

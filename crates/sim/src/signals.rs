@@ -94,10 +94,10 @@ impl Paths {
         (path.to, signals)
     }
 
-    /// What became of the signals of each path.
+    /// The signals of each path, by what became of them.
     ///
     /// # Errors
-    /// What does not add up.
+    /// The counts that do not add up.
     pub fn close(self) -> Result<Vec<SignalCounts>, String> {
         let check = |(i, p): (usize, Path)| {
             let on_the_way: u64 = p.on_the_way.iter().map(|s| s.len() as u64).sum();
@@ -168,7 +168,7 @@ impl Oracles {
         oracles
     }
 
-    /// Contracts are no secret: whoever runs a marker knows those of the flows that pass it.
+    /// Contracts are no secret: a marker's operator knows those of the flows that pass it.
     fn contracts<'n>(&mut self, who: Target, flows: impl Iterator<Item = (u32, &'n Flow)>) {
         for (i, f) in flows {
             if let Some(rate) = f.contract {

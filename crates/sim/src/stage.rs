@@ -16,7 +16,7 @@ use crate::outcome::Outcome;
 use crate::traffic::{Source, outside};
 pub use crate::world::Egress;
 
-/// What the caller reports of a flow's hosts.
+/// The caller's report on a flow's hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct HostReport {
     /// The state of its sender, if that is TCP.

@@ -20,7 +20,7 @@ pub struct Timer<C> {
 /// A sender's timers, by [`TimerKind`](crate::tcp::TimerKind).
 pub type Timers<C> = [Timer<C>; 2];
 
-/// What to do with an event of a timer.
+/// The way to treat an event of a timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expiry<C> {
     /// The timer has expired.

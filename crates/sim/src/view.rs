@@ -46,7 +46,7 @@ impl<C: Clock> Link<C> {
         self.queue.get().map_or(0, |q| q.dropped_area)
     }
 
-    /// What a sample sees of the queue as it is, or of one of its classes.
+    /// The queue as a sample sees it, or of one of its classes.
     pub fn read(&self, class: Option<usize>) -> QueueSample<'_> {
         match self.queue.get() {
             Some(q) if q.classes.is_none() => {

@@ -97,7 +97,7 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub pages: Vec<PageLoad>,
     /// Pages and chunks of video that have been received whole.
     pub downloads: Vec<Download>,
-    /// What is measured beyond counts, if anything is.
+    /// The measurements beyond counts, if anything is.
     pub measures: Option<Box<Measures>>,
     /// Receives every packet's events at every link, if the run is logged.
     pub log: Option<Log>,

@@ -53,7 +53,7 @@ impl Aqm for Served {
     }
 }
 
-/// What differs between the runs of a test.
+/// The differences between the runs of a test.
 #[derive(Clone, Debug)]
 struct Plan {
     flows: u32,

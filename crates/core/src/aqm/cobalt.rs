@@ -58,7 +58,7 @@ crate::choice! {
 }
 
 impl Variant {
-    /// What the law's clock shows: Linux's is in nanoseconds.
+    /// The time on the law's clock: Linux's is in nanoseconds.
     fn clock(self, t: Time) -> Time {
         match self {
             Variant::Exact => t,
@@ -68,7 +68,7 @@ impl Variant {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// The sojourn time that a standing queue may have.
         target: Duration [POSITIVE] = Duration::from_millis(5);
@@ -89,7 +89,7 @@ crate::params! {
 }
 
 impl Params {
-    /// What the law is set to in this place.
+    /// The law's settings in this place.
     #[must_use]
     pub fn control(&self, context: &Context) -> Control {
         let by_rate = context.link_rate.map_or(Duration(0), |rate| rate.serialise(context.packet));
@@ -117,14 +117,14 @@ impl Build for Params {
     }
 }
 
-/// What the law is set to.
+/// The law's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     /// CoDel's.
     pub target: Duration,
     /// CoDel's.
     pub interval: Duration,
-    /// What a packet may wait for whatever the target.
+    /// The time that a packet may wait whatever the target.
     pub least: Duration,
     /// Of BLUE's probability, up and down.
     pub steps: (f64, f64),
@@ -151,7 +151,7 @@ pub struct Vars {
     behind: bool,
 }
 
-/// What CoDel's part says of a packet.
+/// The signal of CoDel's part for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Nothing.

@@ -44,7 +44,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// The sojourn time that a standing queue may have (TARGET): 5 to 10 % of interval.
         target: Duration [POSITIVE] = Duration::from_millis(5);
@@ -75,14 +75,14 @@ impl Build for Params {
 }
 
 impl Params {
-    /// What the law is set to in this place, whoever's it is.
+    /// The law's settings in this place, for any discipline that has CoDel within.
     #[must_use]
     pub fn control(&self, variant: Variant, context: &Context) -> Control {
         variant.control(self.target, self.interval, self.mtu.unwrap_or(context.packet).0)
     }
 }
 
-/// What the law is set to; times in ticks of its clock.
+/// The law's settings; times in ticks of its clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     /// TARGET.
@@ -114,7 +114,7 @@ impl Control {
 /// The clock: RFC 8289's has no unit, and is in picoseconds here. Linux's (`codel.h`) has 32 bits, in units of 1,024 ns, and compares
 /// as serial numbers do (RFC 1982), so that it may start anew.
 impl Variant {
-    /// What the law is set to.
+    /// The law's settings.
     #[must_use]
     pub fn control(self, target: Duration, interval: Duration, maxpacket: u64) -> Control {
         Control { target: self.ticks(target.0), interval: self.ticks(interval.0), maxpacket, variant: self }
@@ -128,7 +128,7 @@ impl Variant {
         }
     }
 
-    /// What the clock shows.
+    /// The clock's time.
     fn ticks(self, ps: u64) -> u64 {
         match self {
             Variant::Rfc8289 => ps,
@@ -176,7 +176,7 @@ pub struct Vars {
     inverse_root: u16,
     /// Whether it is in the dropping state.
     dropping: bool,
-    /// What a drop has left to do, for the packet behind it.
+    /// The rest of a drop's work, for the packet behind it.
     pending: Option<Pending>,
 }
 

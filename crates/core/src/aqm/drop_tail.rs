@@ -13,7 +13,7 @@ use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 
 crate::params! {
-    /// What an operator sets beside the queue's limit: nothing.
+    /// The operator's settings beside the queue's limit: none.
     pub struct Params {}
 }
 

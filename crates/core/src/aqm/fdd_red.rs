@@ -39,7 +39,7 @@ use crate::units::{Bytes, Duration, Rate, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 use ledger::{Account, Ledger};
 
-/// What outlasts a flow's account.
+/// The state that outlasts a flow's account.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     rtt: RttEstimate,
@@ -62,7 +62,7 @@ pub struct FddRed<R = Floyd93> {
     pub(crate) red: Red<R>,
     ledger: Ledger,
     known: FlowTable<Known>,
-    /// What an oracle has said.
+    /// The oracle's values.
     told: BTreeMap<FlowId, Duration>,
     link: Option<Rate>,
     options: Options,
@@ -138,7 +138,7 @@ impl Params {
 }
 
 impl<R: Variant> FddRed<R> {
-    /// Enters an arrival: its flow's estimate, its account, and who has been away for too long.
+    /// Enters an arrival: its flow's estimate, its account, and the flows that have been away for too long.
     fn enter<Q: Queue + ?Sized>(&mut self, now: Time, packet: &Packet, queue: &Q, extra: Duration) {
         let known = self.known.touch(now, packet.flow).state;
         let rtt = match self.options.rtt_source {

@@ -61,7 +61,7 @@ struct List {
 
 const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
 
-/// What is kept of a queue, from the beginning of a cache line on: flows come by turns, and nothing of one is near when its turn comes.
+/// The state of a queue, from the beginning of a cache line on: flows come by turns, and nothing of one is near when its turn comes.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Turn<S> {
@@ -86,7 +86,7 @@ pub struct Scheduler<S> {
     by_old: bool,
     /// How often a queue joined the new ones.
     joined: u64,
-    /// What was read ahead, which means nothing: kept so that it is read.
+    /// The value read ahead, which means nothing: kept so that it is read.
     read: i64,
 }
 
@@ -113,13 +113,13 @@ impl<S: Clone> Scheduler<S> {
         self.turns.len() as u32
     }
 
-    /// What the discipline within keeps of this queue.
+    /// The state of the discipline within for this queue.
     #[inline]
     pub fn within(&mut self, queue: u32) -> &mut S {
         &mut self.turns[queue as usize].within
     }
 
-    /// What the discipline within keeps, queue by queue.
+    /// The state of the discipline within, queue by queue.
     #[cfg(test)]
     pub fn all_within(&self) -> impl Iterator<Item = &S> {
         self.turns.iter().map(|turn| &turn.within)
@@ -186,7 +186,7 @@ impl<S: Clone> Scheduler<S> {
         self.turns[queue as usize].credits -= i64::from(size);
     }
 
-    /// What this queue may still send in its turn.
+    /// Bytes that this queue may still send in its turn.
     #[must_use]
     pub fn credits(&self, queue: u32) -> i64 {
         self.turns[queue as usize].credits

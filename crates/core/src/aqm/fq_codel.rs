@@ -22,7 +22,7 @@ use crate::units::{Backlog, Bytes, Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Bytes that a flow's queue may send in one turn; a new one goes before others while it sends less. Default: a full packet.
         flow_quantum: Option<Bytes> [POSITIVE];

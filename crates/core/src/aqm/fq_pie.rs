@@ -21,7 +21,7 @@ use crate::units::{Bytes, Time};
 use crate::verdict::{Admission, Departure, Why};
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Bytes that a flow's queue may send in one turn; a new one goes before others while it sends less. Default: a full packet.
         flow_quantum: Option<Bytes> [POSITIVE];
@@ -59,7 +59,7 @@ impl Build for Params {
     }
 }
 
-/// What is kept of a queue.
+/// The state of a queue.
 #[derive(Clone, Debug)]
 struct Flow {
     pie: pie::Vars,

@@ -31,7 +31,7 @@ use crate::verdict::{Admission, Cause, Departure, Why};
 /// Dropped on arrival, with the probability that a controller has set.
 pub(crate) const EARLY: Cause = Cause::named("early");
 
-/// What every discipline implements; only [`arrive`](Aqm::arrive) is required.
+/// The interface of every discipline; only [`arrive`](Aqm::arrive) is required.
 ///
 /// The container ([`Fifo`](crate::queue::fifo::Fifo)) holds the packets, carries out the verdicts and counts them. It refuses a packet
 /// that does not fit even if the discipline has admitted it. So a discipline that keeps counts of its own asks [`Queue::fits`]

@@ -21,7 +21,7 @@ use crate::units::{Backlog, Bytes, Duration, Time};
 use crate::verdict::{Admission, Departure, Why};
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// The queue length to aim at; in bytes, it counts as so many packets of mean_packet.
         q_ref: Backlog [POSITIVE] = Backlog::Packets(200.0);
@@ -88,7 +88,7 @@ pub struct Law {
     w: f64,
     /// In packets.
     q_ref: f64,
-    /// What lengths are counted in.
+    /// The unit of lengths.
     unit: Unit,
     /// Where chances are scaled by size: the size of a packet whose chance is p.
     scaled_by: Option<f64>,

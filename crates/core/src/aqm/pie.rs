@@ -36,14 +36,14 @@ const DECAY: f64 = 0.98;
 /// §5.2: the bytes of departures from which a new sample of their duration is all that counts.
 const WHOLE_WEIGHT: f64 = 65_536.0;
 
-/// What the law is set to.
+/// The law's settings.
 #[derive(Clone, Debug)]
 pub struct Control {
     /// As set by the operator.
     pub params: Params,
     /// §4.1: while no more than this waits, nothing is dropped early.
     safe_bytes: u64,
-    /// What has to wait before it is at work, where that is asked for.
+    /// The backlog that activates it, where one is set.
     active_from: Option<Backlog>,
 }
 
@@ -61,7 +61,7 @@ impl Control {
     }
 }
 
-/// What an arrival finds.
+/// The state of the queue that an arrival finds.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueState {
     /// Packets that wait.
@@ -87,7 +87,7 @@ pub struct Vars {
     qdelay: f64,
     /// The delay at the last update, in seconds.
     qdelay_old: f64,
-    /// What is left of the burst that is let by.
+    /// The rest of the burst that is let by.
     burst_allowance: Duration,
     /// Bytes that wait.
     backlog: u64,

@@ -18,7 +18,7 @@ use crate::units::{Backlog, Bytes, Duration, Time};
 use crate::verdict::{Admission, Departure, Why};
 
 crate::choice! {
-    /// What is taken for the difference of input and capacity.
+    /// The measure of the difference between input and capacity.
     pub enum Mismatch {
         /// What came, less what the link could have sent.
         Rate = "rate",
@@ -28,7 +28,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// The backlog to aim at (b*); in bytes, it counts as so many packets of mean_packet.
         b_star: Backlog [NON_NEGATIVE] = Backlog::Packets(20.0);
@@ -106,7 +106,7 @@ pub struct Law {
     by_rate: bool,
     /// In packets.
     b_star: f64,
-    /// What the backlog is counted in.
+    /// The unit of the backlog.
     pub(crate) unit: Unit,
     /// Packets that the link can send in an interval.
     capacity: f64,

@@ -34,7 +34,7 @@ const MOST: (u64, u64) = (16, 65_536);
 const HALF: f64 = 0.5;
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Levels: hashes of each flow.
         levels: u64 [POSITIVE] = 8;

@@ -23,7 +23,7 @@ use crate::verdict::{Admission, Cause, Departure, Why};
 const NONE: u32 = u32::MAX;
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Bytes that a flow's queue may send in one turn. Default: a full packet.
         flow_quantum: Option<Bytes> [POSITIVE];

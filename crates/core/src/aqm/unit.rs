@@ -26,7 +26,7 @@ impl Unit {
         if self.packet.is_some() { queue.bytes() } else { u64::from(queue.packets()) }
     }
 
-    /// What a packet of this size adds to the length.
+    /// The length that a packet of this size adds.
     #[must_use]
     pub fn added_by(self, size: u32) -> u64 {
         if self.packet.is_some() { u64::from(size) } else { 1 }

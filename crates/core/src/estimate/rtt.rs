@@ -26,7 +26,7 @@ use crate::units::{Duration, Time};
 /// The first duplicate that may make a sender repeat a segment.
 const DUPLICATES: u8 = 2;
 
-/// What one flow's packets have told so far.
+/// The findings from one flow's packets so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttEstimate {
     downstream: Option<Duration>,
@@ -40,7 +40,7 @@ pub struct RttEstimate {
     acked: Option<u32>,
     duplicates: u8,
     awaiting: Awaiting,
-    /// What was the highest when something was last repeated: until it is acknowledged, the sender is in recovery.
+    /// The highest number when something was last repeated: until it is acknowledged, the sender is in recovery.
     recover: Option<u32>,
     /// The number of the SYN, if one has come.
     syn: Option<u32>,
@@ -59,7 +59,7 @@ enum Timing {
     Left(u32, Time),
 }
 
-/// What the sender is known to send as soon as it receives the acknowledgement that passed at this time.
+/// The segment that the sender is known to send as soon as it receives the acknowledgement that passed at this time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Awaiting {
     #[default]
@@ -137,7 +137,7 @@ impl RttEstimate {
         }
     }
 
-    /// What was awaited since the acknowledgement at `since` has come.
+    /// The segment awaited since the acknowledgement at `since` has come.
     fn released(&mut self, now: Time, since: Time) {
         least(&mut self.upstream, now.since(since));
         self.awaiting = Awaiting::Nothing;
@@ -206,7 +206,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// What passes, at which millisecond: `c`ame, `l`eft, `a`cknowledged.
+    /// The packets that pass, at which millisecond: `c`ame, `l`eft, `a`cknowledged.
     fn watch(events: &[(u64, char, Packet)]) -> RttEstimate {
         let mut e = RttEstimate::default();
         for (at, what, packet) in events {

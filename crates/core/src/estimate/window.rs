@@ -9,7 +9,7 @@
 
 use crate::packet::{Kind, Packet};
 
-/// What has passed of one flow since the last look.
+/// The traffic of one flow since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowEstimate {
     /// Packets with data.

@@ -1,4 +1,4 @@
-//! What a meter does to packets out of profile: it marks them or, as a policer, drops them (RFC 2475 §2.3.3.3).
+//! The treatment of packets out of profile by a meter: it marks them or, as a policer, drops them (RFC 2475 §2.3.3.3).
 //!
 //! The meter decides and counts the same in either case: a policer drops exactly what would have been marked out of profile.
 
@@ -9,7 +9,7 @@ use crate::verdict::{Cause, Mark};
 pub const POLICED: Cause = Cause::named("policed");
 
 crate::choice! {
-    /// What becomes of what is out of profile.
+    /// The treatment of packets out of profile.
     pub enum Action {
         /// It goes on with its colour.
         Mark = "mark",

@@ -28,7 +28,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What a token lets by.
+    /// The unit of a token.
     pub enum Token {
         /// A packet, whatever its size.
         Packet = "packet",
@@ -48,7 +48,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What the TPR never falls below.
+    /// The floor of the TPR.
     pub enum TprFloor {
         /// Nothing: Eq. (2) alone.
         None = "none",
@@ -58,7 +58,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets of ARD.
+    /// The operator's settings of ARD.
     pub struct Params {
         /// The most the TPR can be, and what it is at first: the bottleneck's rate.
         tpr_max: Rate [POSITIVE];
@@ -88,7 +88,7 @@ crate::params! {
 }
 
 crate::params! {
-    /// What an operator sets of ARM.
+    /// The operator's settings of ARM.
     pub struct ArmParams {
         /// The most the TPR can be, and what it is at first: the bottleneck's rate.
         tpr_max: Rate [POSITIVE];

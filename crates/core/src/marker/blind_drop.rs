@@ -24,7 +24,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Probability of each drop.
         p: f64 [UNIT];

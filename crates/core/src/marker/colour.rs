@@ -24,7 +24,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// The colour every packet gets.
         colour: Name;

@@ -1,4 +1,4 @@
-//! What becomes of packets at a marker, in numbers.
+//! The counts of a marker.
 
 /// Packets and bytes at a marker, by colour. `arrived` = `left` + `dropped`, over all colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct MarkerCounts {
 }
 
 impl MarkerCounts {
-    /// What was counted since `before`.
+    /// The packets counted since `before`.
     #[must_use]
     pub fn since(&self, before: &MarkerCounts) -> MarkerCounts {
         let less = |a: [u64; 3], b: [u64; 3]| std::array::from_fn(|i| a[i] - b[i]);

@@ -16,7 +16,7 @@ use crate::units::Time;
 use crate::verdict::{Mark, Why};
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// One packet in so many is OUT; 1: all of them.
         n: u64 [POSITIVE];
@@ -29,7 +29,7 @@ crate::params! {
     }
 }
 
-/// What is kept of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vars {
     /// The highest sequence number so far.

@@ -22,7 +22,7 @@ use crate::verdict::{Cause, Mark, Why};
 /// By a marker, at the edge.
 pub const EDGE: Cause = Cause::named("edge");
 
-/// What every marker does.
+/// The interface of every marker.
 pub trait Marker: Mechanism {
     /// Decides on a packet. Nothing else about the packet may change.
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark

@@ -46,7 +46,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What counts as a loss.
+    /// The definition of a loss.
     pub enum Loss {
         /// Every repeated packet.
         EachReplica = "each_replica",
@@ -57,7 +57,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Weight of the burst that a loss has cut short (α).
         alpha: f64 [UNIT] = 0.5;
@@ -81,7 +81,7 @@ crate::params! {
 /// How far behind the last loss may fall: a quarter of the numbers, so that it never comes to look as if it lay ahead.
 const FARTHEST: u32 = 1 << 30;
 
-/// What is kept of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vars {
     /// SN_h: the highest sequence number so far.

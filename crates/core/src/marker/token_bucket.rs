@@ -28,7 +28,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Rate at which tokens arrive, counted on the wire. Default: the flow's contract.
         rate: Option<Rate> [POSITIVE];

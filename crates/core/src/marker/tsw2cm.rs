@@ -20,7 +20,7 @@ use crate::units::{Duration, Rate, Time};
 use crate::verdict::{Mark, Why};
 
 crate::choice! {
-    /// What is OUT while the measured rate is above the target.
+    /// The packets that are OUT while the measured rate is above the target.
     pub enum Excess {
         /// As large a share of the packets as the rate is above the target (RFC 2859).
         Share = "share",
@@ -30,7 +30,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Committed target rate, counted on the wire. Default: the flow's contract.
         ctr: Option<Rate> [POSITIVE];
@@ -237,7 +237,7 @@ pub(crate) mod tests {
         assert_eq!(rng.uniform(), untouched.uniform());
     }
 
-    /// What is IN of a steady stream of so many times the target is the target, within chance (5 standard deviations).
+    /// The IN part of a steady stream of so many times the target is the target, within chance (5 standard deviations).
     pub(crate) fn in_keeps_to_the_target<C: Chance>(ctr: u64, times: f64, seed: u64) {
         let gap = (8000.0 / (ctr as f64 * times) * 1e6) as u64;
         let mut rng = Rng::for_component(seed, "tsw2cm");

@@ -18,7 +18,7 @@ use crate::units::{Duration, Rate, Time};
 use crate::verdict::{Mark, Why};
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Committed target rate, counted on the wire. Default: the flow's contract.
         ctr: Option<Rate> [POSITIVE];

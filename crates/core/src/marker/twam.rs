@@ -47,7 +47,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What the sum in Eq. (3)'s denominator goes over; or no Eq. (3).
+    /// The range of the sum in Eq. (3)'s denominator; or no Eq. (3).
     pub enum Sharing {
         /// The contracts: p_i = r_i·ΣW / (Σr·W_i).
         Contract = "contract",
@@ -60,7 +60,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// How Eq. (3) is read: contract, the share of the contracts over the share of the windows, or weighted; none: colours
         /// stay, only the windows' sum is told.
@@ -75,7 +75,7 @@ crate::params! {
     }
 }
 
-/// What is kept of a flow with a contract.
+/// The state of a flow with a contract.
 #[derive(Clone, Copy, Debug)]
 pub struct Vars {
     /// r, in bits per second.
@@ -186,7 +186,7 @@ impl Build for Params {
 }
 
 impl Twam {
-    /// What was set, or the mean of the estimates there are.
+    /// The value set, or the mean of the estimates there are.
     fn rtt(&self) -> Option<Duration> {
         let set = self.params.rtt.or_else(|| {
             let known = || self.flows.values().filter_map(|f| f.rtt.recent());

@@ -1,4 +1,4 @@
-//! What ns-2's fair queues have in common: flows are told apart by their nodes' addresses, and queues stand in a ring.
+//! The common part of ns-2's fair queues: flows are told apart by their nodes' addresses, and queues stand in a ring.
 
 use std::sync::Arc;
 

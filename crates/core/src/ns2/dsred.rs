@@ -30,7 +30,7 @@ const UNSEEN: i32 = 0;
 const BELOW: i32 = -1;
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// For green packets (IN), in packets; ns-2 cuts off fractions.
         green: Thresholds;

@@ -21,7 +21,7 @@ use crate::verdict::{Admission, Cause, Departure, Why};
 pub const MAX_FLOWS: u32 = 32;
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Queues, by the flow's number; 32 in ns-2.
         buckets: u64 [QUEUES] = 32;

@@ -265,7 +265,7 @@ pub fn markers(ours: &[Entry<AnyMarker>]) -> Vec<Entry<AnyMarker>> {
     ours.iter().map(with_ns2).collect()
 }
 
-/// What a choice says.
+/// The word of a choice.
 #[must_use]
 pub fn word(values: &Values, name: &str) -> &'static str {
     match values.get(name) {

@@ -54,7 +54,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// What is IN, and what is yellow and red, is as with RFC 2859's chances.
+        /// The shares of IN, yellow and red are those of RFC 2859's probabilities.
         #[test]
         fn shares_are_those_of_the_rfc(ctr in 100_000u64..1_000_000, times in 1.1f64..6.0, peak in 1.0f64..4.0,
                                        seed in 0u64..1000) {

@@ -20,7 +20,7 @@ use crate::signal::Outbox;
 use crate::units::{Backlog, Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 
-/// What ns-2 counts a waiting packet too many as.
+/// The size as which ns-2 counts a waiting packet too many.
 pub const ALPHA: f64 = 0.1;
 
 /// Whether ns-2 has a word for these settings.

@@ -15,7 +15,7 @@ use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Queues that flows are hashed into (`buckets_`).
         buckets: u64 [QUEUES] = 16;

@@ -1,4 +1,4 @@
-//! What only ns-2's disciplines and markers are told, or tell: moments of its clock, addresses, and the intervals of its timers.
+//! The context that only ns-2's disciplines and markers have: moments of its clock, addresses, and the intervals of its timers.
 
 use crate::ns2::addresses::Addresses;
 use crate::ns2::moment::Moment;

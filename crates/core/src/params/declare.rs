@@ -135,9 +135,9 @@ macro_rules! choice {
 
 /// A field's type: a parameter, or an optional one. Used by [`params!`](crate::params!).
 pub trait Slot: Sized {
-    /// What it takes in a file.
+    /// The value that it takes in a file.
     const KIND: Kind;
-    /// What it means to leave it out where no default is given.
+    /// The meaning of leaving it out where no default is given.
     const LEFT_OUT: Default;
     /// Out of the values.
     fn take(values: &Values, name: &'static str) -> Self;

@@ -1,4 +1,4 @@
-//! What becomes of a queue's packets, in numbers.
+//! The counts of a queue.
 
 use crate::packet::Colour;
 use crate::verdict::Cause;

@@ -18,7 +18,7 @@ const LEAST: f64 = 64.0;
 const MOST: f64 = 1e9;
 
 crate::params! {
-    /// What an operator sets of each class.
+    /// The operator's settings of each class.
     pub struct Params {
         /// What it may send in one turn: shares of the link are as the quanta of the classes that have something to send.
         quantum: Backlog [POSITIVE];
@@ -30,7 +30,7 @@ crate::params! {
 pub struct Drr {
     /// Bytes a turn, by class.
     quanta: Vec<i64>,
-    /// What each may still send in this turn, or has kept for its next; below zero by at most a packet where a
+    /// Bytes that each may still send in this turn, or has kept for its next; below zero by at most a packet where a
     /// discipline dropped the head and let a larger one go.
     deficits: Vec<i64>,
     /// Whose turn it is.
@@ -132,7 +132,7 @@ impl Scheduler for Drr {
 mod tests {
     use super::*;
 
-    /// What leaves of queues of these packets: classes and sizes, in order.
+    /// The order in which queues of these packets are served: classes and sizes, in order.
     fn order(quanta: &[u64], mut queues: Vec<Vec<u32>>) -> Vec<(usize, u32)> {
         let mut drr = Drr::new(quanta.iter().copied());
         let mut sent = Vec::new();

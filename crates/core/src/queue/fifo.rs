@@ -74,7 +74,7 @@ impl<T: Item> Fifo<T> {
     }
 
     /// Asks the discipline about an arrival, and holds and counts it accordingly.
-    /// What the discipline evicted meanwhile is found by [`Fifo::take_evicted`]. Inlined, so that an item is built where it is
+    /// Packets that the discipline evicted meanwhile are found by [`Fifo::take_evicted`]. Inlined, so that an item is built where it is
     /// kept: to copy what was just written in smaller pieces stalls the processor.
     #[inline(always)]
     pub fn arrive<W: Why>(

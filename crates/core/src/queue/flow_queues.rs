@@ -1,6 +1,6 @@
 //! Packets of one container in several queues, first in, first out each: for disciplines that keep flows apart.
 //!
-//! Which queue a packet joins, and which one sends, is the discipline's to say. All queues share one pool of slots, as RFC 8290
+//! The discipline says which queue a packet joins, and which one sends. All queues share one pool of slots, as RFC 8290
 //! §5.1 has it, so that an empty queue costs 32 bytes and a packet that joins or leaves one touches its neighbours alone. The pool
 //! grows to the most packets that have waited at once, as a ring would, and is allocated from no further.
 
@@ -42,7 +42,7 @@ pub struct FlowQueues<T> {
     joins: u32,
     /// The slot of the packet that is expected next.
     expected: u32,
-    /// What was read ahead, which means nothing: kept so that it is read.
+    /// The value read ahead, which means nothing: kept so that it is read.
     read: u32,
 }
 

@@ -48,7 +48,7 @@ pub struct MemberSetup {
 pub struct Shape {
     /// Above 0.
     pub rate: Rate,
-    /// What it may send at once after it had to wait for others.
+    /// Bytes that it may send at once after it had to wait for others.
     pub burst: Bytes,
 }
 
@@ -59,7 +59,7 @@ enum State {
     Idle,
     /// It is in its level's list.
     Waiting,
-    /// What it has may not leave before this.
+    /// Its packets may not leave before this.
     Held(Time),
 }
 
@@ -68,7 +68,7 @@ struct Member<T> {
     queue: Scheduled<T>,
     level: usize,
     quantum: i64,
-    /// What it may still send in this turn; below zero what it owes.
+    /// Bytes that it may still send in this turn; below zero the bytes it owes.
     credit: i64,
     /// It has been given this turn's quantum.
     granted: bool,
@@ -89,7 +89,7 @@ struct Member<T> {
 #[derive(Debug)]
 pub struct Hierarchy<T> {
     members: Vec<Option<Box<Member<T>>>>,
-    /// Who has something to send, by level, first come first served.
+    /// Members with something to send, by level, first come first served.
     turns: [VecDeque<u32>; LEVELS],
     /// Who is held, and until when; entries of those that are no longer held are passed over.
     held: BinaryHeap<Reverse<(Time, u32)>>,
@@ -101,7 +101,7 @@ pub struct Hierarchy<T> {
     asked: usize,
     /// Members that are leaving.
     leavers: u32,
-    /// What members that have gone had counted.
+    /// The counts of members that have gone.
     gone: Counts,
 }
 
@@ -233,7 +233,7 @@ impl<T: Item> Hierarchy<T> {
         self.members.iter().enumerate().filter_map(|(i, m)| m.as_ref().map(|_| i))
     }
 
-    /// What members that have gone had counted.
+    /// The counts of members that have gone.
     #[must_use]
     pub fn gone(&self) -> &Counts {
         &self.gone

@@ -1,11 +1,11 @@
-//! What queues hold: packets, or a simulator's or router's own records of them.
+//! The items in queues: packets, or a simulator's or router's own records of them.
 
 use std::ops::Deref;
 
 use crate::packet::{Colour, FlowId, Packet};
 use crate::units::Time;
 
-/// What a queue can hold: a packet, or a simulator's or router's own record of one.
+/// An item in a queue: a packet, or a simulator's or router's own record of one.
 pub trait Item {
     /// Size on the wire.
     fn size(&self) -> u32;

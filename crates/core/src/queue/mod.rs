@@ -39,17 +39,17 @@ pub trait Queue {
     fn bytes_of(&self, colour: Colour) -> u64;
     /// The hard limit.
     fn limit(&self) -> Backlog;
-    /// What waits, in the limit's unit.
+    /// The length, in the limit's unit.
     #[inline]
     fn backlog(&self) -> f64 {
         self.length(matches!(self.limit(), Backlog::Bytes(_)))
     }
-    /// What waits, in bytes or in packets.
+    /// The length, in bytes or in packets.
     #[inline(always)]
     fn length(&self, in_bytes: bool) -> f64 {
         if in_bytes { self.bytes() as f64 } else { f64::from(self.packets()) }
     }
-    /// What waits of this colour, in bytes or in packets.
+    /// The length of this colour's packets, in bytes or in packets.
     #[inline(always)]
     fn length_of(&self, colour: Colour, in_bytes: bool) -> f64 {
         if in_bytes { self.bytes_of(colour) as f64 } else { f64::from(self.packets_of(colour)) }

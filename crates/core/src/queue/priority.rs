@@ -10,7 +10,7 @@ use crate::params::{Context, Fault, Warning};
 use crate::queue::scheduler::Scheduler;
 
 crate::params! {
-    /// What an operator sets of each class: nothing but its place in the list.
+    /// The operator's settings of each class: none but its place in the list.
     pub struct Params {}
 }
 

@@ -58,7 +58,7 @@ pub struct Scheduled<T> {
     of: Box<[u8; 256]>,
     /// Whose packet the link is sending.
     sending: Option<usize>,
-    /// What the scheduler is shown: of each class the size of the packet next in line, where it may be sent. Of classes with a set rate,
+    /// The queues as the scheduler sees them: of each class the size of the packet next in line, where it may be sent. Of classes with a set rate,
     /// as of the last departure.
     heads: Vec<Option<u32>>,
     /// Whether a class has a set rate: what may be sent then changes with time.
@@ -110,7 +110,7 @@ impl<T: Item> Scheduled<T> {
         self.see_heads(now);
     }
 
-    /// What waits in each class, and may be sent at this time.
+    /// The packets next in each class that may be sent at this time.
     fn see_heads(&mut self, now: Time) {
         for (head, class) in self.heads.iter_mut().zip(&self.classes) {
             *head = class.head(now);

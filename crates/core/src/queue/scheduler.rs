@@ -1,4 +1,4 @@
-//! What every scheduler does: it picks the class that sends next.
+//! The interface of every scheduler, which picks the class that sends next.
 
 /// Decides which class's queue the link takes its next packet from. Classes are numbered in the order in which they
 /// were given; the container ([`Scheduled`](crate::queue::scheduled::Scheduled)) holds the packets and obeys.

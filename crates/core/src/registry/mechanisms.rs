@@ -19,11 +19,11 @@ use crate::verdict::{Admission, Mark, Why};
 pub struct Entry<M: 'static> {
     /// The word in a file.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Its law in a sentence.
     pub summary: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// What an operator sets.
+    /// The operator's settings.
     pub fields: &'static [Field],
     /// Whether these values go together in this place.
     pub check: Check,

@@ -9,11 +9,11 @@ use crate::queue::scheduler::Scheduler;
 pub struct SchedulerEntry {
     /// The word in a file.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Its law in a sentence.
     pub summary: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// What an operator sets of each class.
+    /// The operator's settings of each class.
     pub fields: &'static [Field],
     /// Whether one class's values make sense in this place.
     pub check: Check,

@@ -203,7 +203,7 @@ fn traffic() -> Vec<(Time, Packet)> {
     (0..1000).map(&mut packet).collect()
 }
 
-/// What a discipline decides at a link of 7 ms a packet, and the next random number. Every packet is accounted for.
+/// The decisions of a discipline at a link of 7 ms a packet, and the next random number. Every packet is accounted for.
 fn decisions<W: Why>(aqm: &mut AnyAqm, traffic: &[(Time, Packet)], why: &mut W) -> (Vec<String>, f64) {
     let limit = CONTEXT.limit.expect("the one that disciplines are built with");
     let mut queue: Fifo<Stamped> = Fifo::before(limit, aqm);

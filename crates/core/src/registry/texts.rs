@@ -1,4 +1,4 @@
-//! What the five papers' mechanisms do where a file says nothing: what the papers' texts favour (docs/readings). Tests of a law
+//! The defaults of the five papers' mechanisms: what the papers' texts favour (docs/readings). Tests of a law
 //! set every option; were a default another, they would not see it, and every experiment would.
 
 use crate::aqm::{fdd_red, red};

@@ -63,7 +63,7 @@ pub struct Outside {
     pub payload: u32,
 }
 
-/// What TCP says.
+/// TCP's header.
 #[derive(Clone, Copy, Debug)]
 pub struct Tcp {
     /// The number of the first byte.

@@ -29,7 +29,7 @@ pub struct Request {
     pub at: Vec<String>,
     /// At most so many bytes of each packet; 0: all.
     pub snaplen: u32,
-    /// What wrote it, and a comment on the whole.
+    /// The program that wrote it, and a comment on the whole.
     pub program: String,
     /// See `program`.
     pub comment: String,
@@ -84,7 +84,7 @@ impl Ends {
     }
 }
 
-/// What a run's packets are written with.
+/// The writer of a run's packets.
 struct Capture {
     /// By link: the number of its interface, whose drops are on the next one.
     interfaces: BTreeMap<u32, u32>,

@@ -59,7 +59,7 @@ impl Buffers {
         self.held = self.held + place.capacity() - before;
     }
 
-    /// What is kept there.
+    /// Its content.
     pub fn get_mut(&mut self, slot: Slot) -> &mut [u8] {
         &mut self.places[slot.0 as usize]
     }

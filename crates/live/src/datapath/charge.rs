@@ -7,7 +7,7 @@ const USUAL_TAGS: u8 = 2;
 /// Bytes of a PPPoE session's header with the number of PPP's protocol, which they leave out as well.
 const SESSION: u32 = 8;
 
-/// What a packet counts for beside its own bytes.
+/// The bytes that a packet counts for beside its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
     /// Bytes that each packet takes on the link in addition.

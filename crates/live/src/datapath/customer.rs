@@ -12,7 +12,7 @@ use crate::prefetch::prefetch;
 
 /// Counts of one customer's packets, in one direction. Sizes are as they count on the link: IP packet and overhead.
 ///
-/// What a packet changes that leaves at once comes first and is one cache line: with ten thousand customers each more is a miss.
+/// The fields that a packet changes which leaves at once come first and is one cache line: with ten thousand customers each more is a miss.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct CustomerCounts {

@@ -30,7 +30,7 @@ impl<T> DelayLine<T> {
         self.inside.front().map(|(at, _)| *at)
     }
 
-    /// What has come out by `now`, and when.
+    /// The frames that have come out by `now`, and when.
     pub fn pop(&mut self, now: Time) -> Option<(Time, T)> {
         if self.due()? <= now { self.inside.pop_front() } else { None }
     }

@@ -412,7 +412,7 @@ impl<P: Policy> Datapath<P> {
     }
 }
 
-/// What mechanisms see of a frame that is not read as IP.
+/// A frame that is not read as IP, as mechanisms see it.
 fn datagram(size: u32, treatment: &Treatment) -> Packet {
     let Treatment { flow, colour, class, .. } = *treatment;
     Packet { flow, colour, class, ecn: Ecn::NotCapable, size, kind: Kind::Datagram, ..Packet::default() }

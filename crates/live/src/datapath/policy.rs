@@ -1,4 +1,4 @@
-//! What is decided about a frame before it is queued: whether it is, in which class and colour, and by which markers.
+//! The decision about a frame before it is queued: whether it is, in which class and colour, and by which markers.
 
 use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::units::{Rate, Time};
@@ -34,7 +34,7 @@ pub struct Treatment {
     pub contract: Option<Contract>,
 }
 
-/// What a marker is told of a new flow.
+/// The contract of a new flow, as a marker is told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contract {
     /// Number of the marker.
@@ -63,7 +63,7 @@ pub enum Rewrite {
     To(Dscp),
 }
 
-/// Why a frame goes no further, whoever sent it and however little.
+/// Why a frame goes no further, no matter who sent it and how little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is not read as IP, and what it holds could not be bleached.
@@ -93,7 +93,7 @@ impl Refusal {
     }
 }
 
-/// What becomes of a frame.
+/// The decision about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It goes on at once, unqueued and unmarked.
@@ -106,7 +106,7 @@ pub enum Decision {
     Queue(Treatment),
 }
 
-/// What a packet will probably need.
+/// The state that a packet will probably need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreseen {
     /// See [`Treatment::customer`].
@@ -130,11 +130,11 @@ pub trait Policy {
         let _ = seen;
     }
 
-    /// What a frame will probably need that was foreseen and is decided on after the next one; prefetches what its decision writes.
+    /// The state that a frame will probably need which was foreseen and is decided on after the next one; prefetches what its decision writes.
     fn soon(&self) -> Option<Foreseen> {
         None
     }
 
-    /// What is done with this one.
+    /// The decision about this frame.
     fn decide(&mut self, now: Time, seen: &Seen) -> Decision;
 }

@@ -12,7 +12,7 @@ use crate::packet::{self, Bits};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueuedFrame {
     pub packet: Packet,
-    /// What it counts for on the link; see [`Charge::link`](crate::datapath::Charge::link).
+    /// The bytes that it counts for on the link; see [`Charge::link`](crate::datapath::Charge::link).
     pub on_link: u32,
     /// Of an IP packet: where its DSCP and ECN are, and its ECN as it came.
     pub bits: Option<(Bits, Ecn)>,

@@ -19,10 +19,10 @@ use crate::datapath::state::Totals;
 use crate::datapath::{CUSTOMERS, Charge, Datapath, FIRST, SHARED};
 use crate::packet::{Census, Layer};
 
-/// What a datapath is made of.
+/// The parts of a datapath.
 #[derive(Debug)]
 pub struct Parts {
-    /// What frames begin with.
+    /// The first layer of frames.
     pub layer: Layer,
     /// Markers, by their number in [`Treatment::markers`].
     pub markers: Vec<Marking>,
@@ -36,7 +36,7 @@ pub struct Parts {
     pub rng: Rng,
     /// The shaped rate; it must not be zero.
     pub rate: Rate,
-    /// What a packet counts for beside its own bytes.
+    /// The bytes that a packet counts for beside its own.
     pub charge: Charge,
     /// A packet that should have left longer ago than this is dropped: a backlog sent at once would exceed the rate.
     pub age_limit: Option<Duration>,

@@ -60,7 +60,7 @@ mod tests {
         s.start(Time(5), Bytes(1000));
         let ms = Duration::from_millis(1);
         assert_eq!(s.due(), Some(Time(5) + ms));
-        // Whoever wakes 10 ms late still starts the next packet at its own deadline.
+        // A shaper that wakes 10 ms late still starts the next packet at its own deadline.
         let due = s.due().unwrap();
         s.start(due, Bytes(1000));
         assert_eq!(s.due(), Some(Time(5) + ms * 2));

@@ -1,4 +1,4 @@
-//! What a datapath shows: totals, queues, markers, customers; and whether every frame is accounted for.
+//! The figures of a datapath: totals, queues, markers, customers; and whether every frame is accounted for.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::counts::Counts;
@@ -123,7 +123,7 @@ impl<P> Datapath<P> {
     /// Whether every frame that came in is accounted for, in total; this takes no longer with more customers.
     ///
     /// # Errors
-    /// What doesn't add up.
+    /// The counts that do not add up.
     pub fn check_totals(&self) -> Result<(), String> {
         let t = &self.totals;
         let dropped = t.refused + t.marker_dropped + t.policed + t.no_buffer + t.queue_dropped + t.too_late;
@@ -136,7 +136,7 @@ impl<P> Datapath<P> {
     /// Whether the queues' own counts add up, of so many members of the hierarchy from this one on; where the next ones begin.
     ///
     /// # Errors
-    /// What doesn't add up.
+    /// The counts that do not add up.
     pub fn check_queues(&self, from: usize, count: usize) -> Result<usize, String> {
         let end = CUSTOMERS + self.customers.len();
         let until = from.saturating_add(count).min(end);
@@ -157,7 +157,7 @@ impl<P> Datapath<P> {
     /// Whether every frame that came in is accounted for, by all queues' counts together too.
     ///
     /// # Errors
-    /// What doesn't add up.
+    /// The counts that do not add up.
     pub fn check(&self) -> Result<(), String> {
         self.check_totals()?;
         self.check_queues(0, usize::MAX)?;

@@ -113,7 +113,7 @@ fn class(path: &Datapath<All>) -> ClassState<'_> {
     path.classes().next().unwrap()
 }
 
-/// What is too long for the interface ahead takes no time on the link, no place and no token: the next packet leaves at once.
+/// A frame too long for the interface ahead takes no time on the link, no place and no token: the next packet leaves at once.
 #[test]
 fn what_is_too_long_to_leave_costs_nothing() {
     let mut path = datapath(3.0, Vec::new(), 100);

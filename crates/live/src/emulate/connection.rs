@@ -18,10 +18,10 @@ use crate::namespace::Namespace;
 
 /// How often a thread that waits looks whether it should stop.
 pub const GLANCE: Duration = Duration::from_millis(50);
-/// What is written and read at a time.
+/// The bytes written and read at a time.
 const CHUNK: usize = 1 << 16;
 
-/// What a connection is like.
+/// The settings of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
     /// The sender's address and the receiver's.
@@ -40,7 +40,7 @@ pub struct ConnectionConfig {
     pub dscp: Option<Dscp>,
 }
 
-/// What both ends share with whoever watches.
+/// The state that both ends share with an observer.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// No more is to be done.
@@ -51,7 +51,7 @@ pub struct Shared {
     receiver: Mutex<Option<OwnedFd>>,
 }
 
-/// What the kernel says of a sender (linux/tcp.h, struct tcp_info).
+/// The kernel's report on a sender (linux/tcp.h, struct tcp_info).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     /// Congestion window in segments.
@@ -70,7 +70,7 @@ pub struct Info {
 const RECOVERY: u8 = 3;
 
 impl Shared {
-    /// What the kernel says of the sender; `None` before it is connected.
+    /// The kernel's report on the sender; `None` before it is connected.
     #[must_use]
     pub fn info(&self) -> Option<Info> {
         let bytes = tcp_info(&self.sender)?;
@@ -105,7 +105,7 @@ fn tcp_info(socket: &Mutex<Option<OwnedFd>>) -> Option<[u8; 256]> {
     Some(bytes)
 }
 
-/// Lets whoever watches ask about a socket of ours.
+/// Lets an observer ask about a socket of ours.
 fn show(socket: &Mutex<Option<OwnedFd>>, stream: &TcpStream) -> io::Result<()> {
     let watched = OwnedFd::from(stream.try_clone()?);
     *socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
@@ -172,7 +172,7 @@ pub fn again(e: &io::Error) -> bool {
 /// Opens the receiver's door, so that it is there before anybody knocks.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn listen(namespace: &Namespace, plan: &ConnectionConfig) -> io::Result<TcpListener> {
     namespace.within(|| {
         let socket = open(plan.congestion)?;
@@ -197,7 +197,7 @@ pub fn listen(namespace: &Namespace, plan: &ConnectionConfig) -> io::Result<TcpL
 /// The receiver's part: takes one connection and reads until the other end or the run is over.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn receive(listener: &TcpListener, shared: &Shared) -> io::Result<()> {
     let _ = sys::run_first();
     let mut stream = loop {
@@ -242,7 +242,7 @@ fn hold_window(stream: &TcpStream, clamp: libc::c_int) -> io::Result<()> {
 /// Makes the calling thread a punctual one of a namespace, for good.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn settle(namespace: &Namespace) -> io::Result<()> {
     namespace.enter()?;
     sys::sleep_precisely()?;
@@ -266,7 +266,7 @@ pub fn sleep_until(at: Time, clock: Clock, over: &AtomicBool) -> bool {
 /// The sender's part: waits for its time, connects, and writes.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn send(namespace: &Namespace, plan: &ConnectionConfig, clock: Clock, shared: &Shared) -> io::Result<()> {
     settle(namespace)?;
     if !sleep_until(plan.start, clock, &shared.over) {

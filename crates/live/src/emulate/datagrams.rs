@@ -26,12 +26,12 @@ pub const LEAST: u32 = HEADER + NUMBER as u32;
 /// Room in the receiver's socket: half a second at 100 Mbit/s, so that a reader that waits for its turn loses nothing.
 const ROOM: libc::c_int = 8 << 20;
 
-/// What a flow of datagrams is like.
+/// The settings of a flow of datagrams.
 #[derive(Clone, Debug)]
 pub struct DatagramConfig {
     /// The sender's address and the receiver's.
     pub addresses: (Ipv4Addr, Ipv4Addr),
-    /// What is sent.
+    /// The segments to send.
     pub config: Config,
     /// When it starts.
     pub start: Time,
@@ -43,7 +43,7 @@ pub struct DatagramConfig {
     pub dscp: Option<Dscp>,
 }
 
-/// What both ends have found out.
+/// The findings of both ends.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Datagrams that the sender's kernel took.
@@ -76,7 +76,7 @@ impl Tally {
     }
 }
 
-/// What both ends share with whoever watches.
+/// The state that both ends share with an observer.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// No more is to be done.
@@ -103,7 +103,7 @@ impl Shared {
 /// Opens the receiver's socket, so that it is there before the first datagram.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn open(namespace: &Namespace, plan: &DatagramConfig) -> io::Result<UdpSocket> {
     namespace.within(|| {
         let socket = UdpSocket::bind((plan.addresses.1, PORT))?;
@@ -120,7 +120,7 @@ pub fn open(namespace: &Namespace, plan: &DatagramConfig) -> io::Result<UdpSocke
 /// The receiver's part: reads and counts until the run is over.
 ///
 /// # Errors
-/// What the system says; `InvalidData` for a datagram that no sender of ours makes.
+/// The system's error; `InvalidData` for a datagram that no sender of ours makes.
 pub fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<()> {
     let _ = sys::run_first();
     let mut room = vec![0; 1 << 16];
@@ -140,7 +140,7 @@ pub fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<()> {
 /// The sender's part: each datagram at its time. One that is late goes at once, and the next one keeps its own time.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn send(namespace: &Namespace, plan: &DatagramConfig, clock: Clock, shared: &Shared) -> io::Result<()> {
     settle(namespace)?;
     let socket = UdpSocket::bind((plan.addresses.0, PORT))?;

@@ -24,14 +24,14 @@ pub enum Ends {
     Tcp {
         /// Where the receiver listens.
         door: TcpListener,
-        /// What both ends say.
+        /// The words of both ends.
         shared: connection::Shared,
     },
     /// Of datagrams.
     Udp {
         /// Where the receiver reads.
         socket: UdpSocket,
-        /// What both ends say.
+        /// The words of both ends.
         shared: Box<datagrams::Shared>,
     },
 }
@@ -40,7 +40,7 @@ impl Ends {
     /// Opens the receiver's door.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open(receiver: &Host, protocol: &Protocol) -> io::Result<Ends> {
         let namespace = &receiver.namespace;
         Ok(match protocol {
@@ -57,7 +57,7 @@ impl Ends {
     /// The receiver's part, until the run is over.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn receive(&self) -> io::Result<()> {
         match self {
             Ends::Tcp { door, shared } => connection::receive(door, shared),
@@ -68,7 +68,7 @@ impl Ends {
     /// The sender's part, until the run is over.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn send(&self, sender: &Host, protocol: &Protocol, clock: Clock) -> io::Result<()> {
         let namespace = &sender.namespace;
         match (self, protocol) {
@@ -118,7 +118,7 @@ impl<'a> LiveFlow<'a> {
         }
     }
 
-    /// What ends of datagrams have counted.
+    /// The counts of the ends of datagrams.
     pub fn datagrams(&self) -> Option<datagrams::Tally> {
         match self.ends {
             Ends::Tcp { .. } => None,

@@ -12,7 +12,7 @@ use crate::namespace::Namespace;
 /// The device's name inside every host.
 const DEVICE: &str = "host0";
 
-/// What a host's TCP does, where namespaces can differ.
+/// The settings of a host's TCP that can differ between namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack {
     /// Selective acknowledgements (RFC 2018).
@@ -30,7 +30,7 @@ pub struct Route {
     pub own: Ipv4Addr,
     /// The other's.
     pub other: Ipv4Addr,
-    /// What TCP does on it.
+    /// The settings of TCP on it.
     pub metrics: Metrics,
 }
 
@@ -45,7 +45,7 @@ impl Host {
     /// Makes one; our end of its device comes with it.
     ///
     /// # Errors
-    /// What the system says, and what was being done.
+    /// The system's error, and the step in which it arose.
     pub fn create(stack: Stack, mtu: u32, routes: &[Route]) -> io::Result<(Host, OwnedFd)> {
         let namespace = Namespace::create()?;
         let device = namespace.within(|| {
@@ -82,7 +82,7 @@ fn set(what: &'static str, value: &str) -> io::Result<()> {
 
 fn while_doing(what: &'static str) -> impl Fn(io::Error) -> io::Error {
     move |e| {
-        // Whoever hears of it should also hear what to do, and the number of the error is lost with its text.
+        // The error should also say what to do, and the number of the error is lost with its text.
         let full = matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
         io::Error::new(e.kind(), format!("{what}: {e}{}", if full { sys::MORE_FILES } else { "" }))
     }

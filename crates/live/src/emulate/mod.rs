@@ -44,7 +44,7 @@ const ASK: Duration = Duration::from_millis(10);
 /// A run with real hosts.
 #[derive(Debug)]
 pub struct Live {
-    /// What came of it, as of a simulation.
+    /// The outcome, as of a simulation.
     pub outcome: Outcome,
     /// How it was run.
     pub report: Report,
@@ -61,9 +61,9 @@ pub struct Report {
     pub strays: u64,
     /// Packets that a host's device did not take.
     pub refused: u64,
-    /// What the ends of each flow of datagrams have counted, by the flow's name.
+    /// The counts of the ends of each flow of datagrams, by the flow's name.
     pub datagrams: Vec<(String, datagrams::Tally)>,
-    /// What the experiment asks for and the kernel does otherwise.
+    /// The experiment's settings that the kernel does not follow.
     pub notes: Vec<String>,
 }
 

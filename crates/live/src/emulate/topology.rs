@@ -32,9 +32,9 @@ pub struct Refusal {
     pub flow: String,
     /// The key of the flow's `tcp` that says so; empty where it is none of them.
     pub key: &'static str,
-    /// What is wrong.
+    /// The fault.
     pub problem: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -54,7 +54,7 @@ pub struct HostPlan {
     pub(crate) routes: Vec<Route>,
 }
 
-/// What a flow's ends speak.
+/// The protocol of a flow's ends.
 #[derive(Debug)]
 pub enum Protocol {
     /// A connection of the kernel's.
@@ -84,7 +84,7 @@ pub struct Topology {
     pub hosts: Vec<HostPlan>,
     /// Flows between them.
     pub connections: Vec<Connection>,
-    /// What the experiment asks for and the kernel does otherwise.
+    /// The experiment's settings that the kernel does not follow.
     pub notes: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ fn control(congestion: Congestion) -> (&'static str, bool) {
 }
 
 impl Topology {
-    /// What this network needs.
+    /// The hosts and flows of this network.
     ///
     /// # Errors
     /// Every reason why it can't be run.
@@ -164,7 +164,7 @@ impl Topology {
     }
 }
 
-/// What a flow's hosts are like: the sender's stack, the MTU, what TCP does on the way there and on the way back, and what
+/// The hosts of a flow: the sender's stack, the MTU, what TCP does on the way there and on the way back, and what
 /// they speak.
 type Hosts = (Stack, u32, (Metrics, Metrics), Protocol);
 
@@ -214,7 +214,7 @@ fn datagrams_of(
     (stack, mtu, (Metrics::default(), Metrics::default()), Protocol::Udp(plan))
 }
 
-/// What the kernel does otherwise than this experiment asks for, each once.
+/// The settings of this experiment that the kernel does not follow, each once.
 fn notes(network: &Network) -> Vec<String> {
     let configs = || network.flows.iter().filter_map(|f| f.transport.tcp());
     let any = |wants: fn(&Config) -> bool| configs().any(wants);
@@ -255,7 +255,7 @@ fn in_ms(d: Duration) -> u32 {
     u32::try_from(d.0.div_ceil(Duration::from_millis(1).0)).unwrap_or(u32::MAX)
 }
 
-/// What a socket's datagrams can't be.
+/// The settings that a socket's datagrams lack.
 fn refuse_datagrams(flow: &Flow, udp: &udp::Config) -> Option<Refusal> {
     let (key, least) = (if udp.drawn().is_some() { "smallest" } else { "packet" }, udp.smallest());
     (least < datagrams::LEAST).then(|| Refusal {
@@ -276,7 +276,7 @@ fn refuse_requests(flow: &Flow) -> Refusal {
     }
 }
 
-/// What the kernel's TCP can't be.
+/// The settings that the kernel's TCP lacks.
 fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
     let no = |key: &'static str, problem: String, remedy: &str| {
         Some(Refusal { flow: flow.name.clone(), key, problem, remedy: remedy.to_owned() })

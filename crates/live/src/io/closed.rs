@@ -24,7 +24,7 @@ mod number {
     pub const TCA_BPF_OPS: u16 = 5;
     pub const TCA_BPF_FLAGS: u16 = 8;
     pub const TCA_BPF_FLAGS_GEN: u16 = 9;
-    /// What the program returns is what becomes of the packet.
+    /// The program's return value is the verdict on the packet.
     pub const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
     /// Not by the interface itself, which would drop it before packet sockets see it.
     pub const TCA_CLS_FLAGS_SKIP_HW: u32 = 1;
@@ -51,7 +51,7 @@ enum Hook {
 }
 
 /// Who made the hooks, as a filter's program says by its first instruction, which has no other effect: so it is known to
-/// whoever removes the filter, however the process ended that put it there.
+/// the next process to remove the filter, however the one ended that put it there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Made {
     Ours = 1,
@@ -139,7 +139,7 @@ impl Netlink {
     /// isn't closed.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn reopen(&self, device: u32) -> io::Result<()> {
         let mut ours = false;
         for hook in [Hook::Ingress, Hook::Egress] {
@@ -164,7 +164,7 @@ impl Netlink {
     /// Whether an interface is closed, both ways.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn is_closed(&self, device: u32) -> io::Result<bool> {
         let closed = |hook| {
             let ours = self.ours(device, hook)?;
@@ -269,7 +269,7 @@ impl Answer<'_> {
     }
 }
 
-/// What to do where the kernel lacks a part.
+/// The remedy where the kernel lacks a part.
 fn lacking(e: io::Error, part: &str, module: &str) -> io::Error {
     match e.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP) => io::Error::new(

@@ -1,4 +1,4 @@
-//! What the kernel says about an interface: its link state, its master, its addresses; and switching it on or off.
+//! An interface as the kernel reports it: its link state, its master, its addresses; and switching it on or off.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ pub struct Link {
     pub master: Option<u32>,
     /// As it is called.
     pub name: String,
-    /// What made it, such as `bridge` or `veth`; `None`: a driver.
+    /// The kind of device, such as `bridge` or `veth`; `None`: a driver.
     pub kind: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl Netlink {
     /// An interface, by its number.
     ///
     /// # Errors
-    /// What the kernel answers: `ENODEV` if there is none; `InvalidData` if something is missing.
+    /// The kernel's error: `ENODEV` if there is none; `InvalidData` if something is missing.
     pub fn link(&self, device: u32) -> io::Result<Link> {
         let mut body = vec![0; 4];
         body.extend([device, 0, 0].iter().flat_map(|w| w.to_ne_bytes()));
@@ -85,7 +85,7 @@ impl Netlink {
     /// Switches an interface on or off. Takes CAP_NET_ADMIN.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn switch(&self, device: u32, on: bool) -> io::Result<()> {
         let up = libc::IFF_UP as u32;
         let mut body = vec![0; 4];
@@ -97,7 +97,7 @@ impl Netlink {
     /// last.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn addresses(&self, device: u32) -> io::Result<Vec<(IpAddr, u8)>> {
         // struct ifaddrmsg: family, prefix length, flags, scope, index.
         let mut found = Vec::new();
@@ -119,7 +119,7 @@ impl Netlink {
     /// number and name. The other end of a veth pair is none.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn above(&self, device: u32) -> io::Result<Vec<(u32, String)>> {
         let mut links = Vec::new();
         self.dump(Message::question(libc::RTM_GETLINK, libc::NLM_F_DUMP, &[0; 16]), &mut |message| {
@@ -149,7 +149,7 @@ impl Netlink {
     /// The gateways of the default routes that lead through an interface; `None` where the route names none.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn default_routes(&self, device: u32) -> io::Result<Vec<Option<IpAddr>>> {
         // struct rtmsg: family, prefix lengths, tos, table, protocol, scope, type, flags.
         let mut found = Vec::new();

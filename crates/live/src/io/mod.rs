@@ -35,7 +35,7 @@ pub type Port = usize;
 
 /// Takes frames in and sends frames out, on some clock.
 pub trait Io {
-    /// What its frames begin with.
+    /// The first layer of its frame.
     fn layer(&self) -> Layer;
 
     /// The present moment, from the driver's start. It never runs back.
@@ -45,7 +45,7 @@ pub trait Io {
     /// wake early.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn wait(&mut self, until: Option<Time>) -> io::Result<()>;
 
     /// Shows frames that have come in and wait to be handed over, at most a batch of each port; a VLAN tag that the driver has yet to
@@ -58,20 +58,20 @@ pub trait Io {
     /// these moments; whatever happened in between, they never run back, not from one call to the next either.
     ///
     /// # Errors
-    /// What the system says; a port that is down is not an error but gives nothing.
+    /// The system's error; a port that is down is not an error but gives nothing.
     fn receive(&mut self, each: &mut dyn FnMut(Time, Port, &mut [u8])) -> io::Result<Received>;
 
     /// Sends a frame, at the latest with the next [`flush`](Io::flush). A frame that the port can't take is lost and
     /// counted, like on any interface.
     ///
     /// # Errors
-    /// What the system says, if it isn't about this frame alone.
+    /// The system's error, if it isn't about this frame alone.
     fn send(&mut self, port: Port, frame: &[u8]) -> io::Result<()>;
 
     /// Sends what has gathered.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn flush(&mut self) -> io::Result<()>;
 
     /// Sends these frames, after what has gathered.
@@ -88,11 +88,11 @@ pub trait Io {
         false
     }
 
-    /// What happened at a port.
+    /// The event at a port.
     fn counts(&self, port: Port) -> PortCounts;
 }
 
-/// What a call of [`Io::receive`] handed over.
+/// The outcome of a call of [`Io::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// How many frames.
@@ -102,7 +102,7 @@ pub struct Received {
     pub until: Time,
 }
 
-/// What happened at a port.
+/// The event at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounts {
     /// Frames received.

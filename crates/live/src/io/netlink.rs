@@ -30,7 +30,7 @@ pub(super) mod number {
 /// struct nlmsghdr.
 pub(super) const HEADER: usize = 16;
 
-/// What TCP does on a route. `None`: as the kernel will.
+/// The settings of TCP on a route. `None`: as the kernel will.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Initial congestion window in segments.
@@ -71,7 +71,7 @@ impl Message {
         Message(bytes)
     }
 
-    /// What goes into an attribute of several.
+    /// The value of an attribute of several.
     pub(super) fn attributes() -> Message {
         Message(Vec::new())
     }
@@ -103,7 +103,7 @@ impl Netlink {
     /// Opens one.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open() -> io::Result<Netlink> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers; the descriptor that comes back is nobody else's.
@@ -116,7 +116,7 @@ impl Netlink {
     /// Sets a device's MTU and switches it on.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn up(&self, device: u32, mtu: u32) -> io::Result<()> {
         // struct ifinfomsg: family, pad, type, index, flags, which flags.
         let up = libc::IFF_UP as u32;
@@ -128,7 +128,7 @@ impl Netlink {
     /// Gives a device an address of its own.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn address(&self, device: u32, address: Ipv4Addr) -> io::Result<()> {
         // struct ifaddrmsg: family, prefix length, flags, scope, index.
         let mut body = vec![libc::AF_INET as u8, 32, 0, 0];
@@ -144,7 +144,7 @@ impl Netlink {
     /// Leads packets for `to` to the device, from `source`.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     pub fn route(&self, device: u32, to: Ipv4Addr, source: Ipv4Addr, metrics: &Metrics) -> io::Result<()> {
         // struct rtmsg: family, prefix lengths, tos, table, protocol, scope, type, flags.
         let body = [
@@ -173,7 +173,7 @@ impl Netlink {
     /// The queueing discipline at a device's root, as `tc` names it: `noqueue` where packets are never kept.
     ///
     /// # Errors
-    /// What the kernel answers; `InvalidData` if it doesn't say.
+    /// The kernel's error; `InvalidData` if it doesn't say.
     pub fn queue(&self, device: u32) -> io::Result<String> {
         // struct ifinfomsg: family, pad, type, index, flags, which flags.
         let mut body = vec![0; 4];

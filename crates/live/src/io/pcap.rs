@@ -9,7 +9,7 @@ use inprofile_core::units::{Duration, Time};
 use super::replay::Frame;
 use crate::packet::Layer;
 
-/// What the first four bytes say: the others' order is seen from theirs.
+/// The meaning of the first four bytes: the others' order is seen from theirs.
 const MICRO: u32 = 0xa1b2_c3d4;
 const NANO: u32 = 0xa1b2_3c4d;
 /// LINKTYPE_ETHERNET and LINKTYPE_RAW of tcpdump.org's registry; 12 and 14 are raw IP on some systems.
@@ -79,7 +79,7 @@ pub fn read(bytes: &[u8]) -> io::Result<(Layer, Vec<Frame>)> {
 /// Writes a capture in nanoseconds.
 ///
 /// # Errors
-/// What `out` says.
+/// The error of `out`.
 pub fn write<'a>(
     out: &mut impl Write,
     layer: Layer,

@@ -33,9 +33,9 @@ pub struct Packet<'a> {
     pub at: Time,
     /// Which way it went, where it went anywhere.
     pub direction: Option<Direction>,
-    /// What identifies it at every interface.
+    /// Its identity at every interface.
     pub number: u64,
-    /// A remark for whoever reads the capture.
+    /// A remark for the reader of the capture.
     pub comment: Option<&'a str>,
     /// Its first bytes.
     pub bytes: &'a [u8],
@@ -88,7 +88,7 @@ impl Block {
 /// Begins a capture (§4.1): which program wrote it, and a comment on the whole.
 ///
 /// # Errors
-/// What `out` says.
+/// The error of `out`.
 pub fn section(out: &mut impl Write, program: &str, comment: &str) -> io::Result<()> {
     // Version 1.0, of unknown length.
     let block = Block::new().u32(MAGIC).u16(1).u16(0).u32(u32::MAX).u32(u32::MAX);
@@ -98,7 +98,7 @@ pub fn section(out: &mut impl Write, program: &str, comment: &str) -> io::Result
 /// Adds an interface (§4.2), an Ethernet that is read in nanoseconds. `snaplen` 0: packets are whole.
 ///
 /// # Errors
-/// What `out` says.
+/// The error of `out`.
 pub fn interface(
     out: &mut impl Write,
     name: &str,
@@ -114,7 +114,7 @@ pub fn interface(
 /// Adds a packet (§4.3).
 ///
 /// # Errors
-/// What `out` says.
+/// The error of `out`.
 pub fn packet(out: &mut impl Write, packet: &Packet<'_>) -> io::Result<()> {
     let ns = packet.at.0 / 1_000;
     let block = Block::new().u32(packet.interface).u32((ns >> 32) as u32).u32(ns as u32);

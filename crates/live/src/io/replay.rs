@@ -39,7 +39,7 @@ impl Replay {
         Replay { layer, now: Time::ZERO, to_come: frames.into(), sent: Vec::new(), counts }
     }
 
-    /// What was sent, and when.
+    /// The segments sent, and when.
     #[must_use]
     pub fn into_sent(self) -> Vec<Frame> {
         self.sent

@@ -41,14 +41,14 @@ pub(crate) fn time_of_day() -> u64 {
 /// Lets this thread's sleeps end as soon as the system can: by default they may end 50 µs late.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn sleep_precisely() -> io::Result<()> {
     // SAFETY: PR_SET_TIMERSLACK takes a number and changes nothing but this thread's slack.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) })?;
     Ok(())
 }
 
-/// What to do where too many files are open.
+/// The remedy where too many files are open.
 pub(crate) const MORE_FILES: &str = "\n  too many files are open at a time: each host takes a few, so `ulimit -n 65536` before it, or fewer flows";
 
 /// Turns −1 into the error it stands for.
@@ -91,7 +91,7 @@ pub(crate) fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> 
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as usize)
 }
 
-/// What the kernel may read and write as the value of a socket option: numbers, side by side.
+/// The value of a socket option, which the kernel may read and write: numbers, side by side.
 ///
 /// # Safety
 /// Any bytes make a value, none of them is padding, and none is an address that the kernel would follow.
@@ -141,7 +141,7 @@ pub(crate) fn wait_readable(polls: &mut [libc::pollfd], now: Time, until: Option
     let ready =
         unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, span, std::ptr::null()) };
     match check(ready) {
-        // A signal woke us: whoever calls looks at what has changed.
+        // A signal woke us: the caller looks at what has changed.
         Err(e) if e.kind() == io::ErrorKind::Interrupted => {
             polls.iter_mut().for_each(|p| p.revents = 0);
             Ok(())
@@ -179,7 +179,7 @@ pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, kind, 0)).map_err(with_remedy)?) })
 }
 
-/// What to do where the system refuses a packet socket.
+/// The remedy where the system refuses a packet socket.
 fn with_remedy(e: io::Error) -> io::Error {
     match e.kind() {
         io::ErrorKind::PermissionDenied => io::Error::new(
@@ -207,7 +207,7 @@ pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, protocol: libc::c_
     Ok(())
 }
 
-/// What a packet socket is bound to.
+/// The address that a packet socket is bound to.
 fn packet_address(socket: BorrowedFd<'_>) -> io::Result<libc::sockaddr_ll> {
     // SAFETY: an address of zeros is a valid one: numbers only.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -223,7 +223,7 @@ pub(crate) fn bound_to(socket: BorrowedFd<'_>) -> io::Result<Option<u32>> {
     Ok(u32::try_from(packet_address(socket)?.sll_ifindex).ok().filter(|index| *index > 0))
 }
 
-/// What the interface that a packet socket is bound to is on (ARPHRD_…, linux/if_arp.h).
+/// The hardware type of the interface that a packet socket is bound to (ARPHRD_…, linux/if_arp.h).
 pub(crate) fn link_type(socket: BorrowedFd<'_>) -> io::Result<u16> {
     Ok(packet_address(socket)?.sll_hatype)
 }

@@ -14,7 +14,7 @@ use super::sys::{self, Clock};
 use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;
 
-/// What makes devices.
+/// The maker of devices.
 const DEVICE_FILE: &str = "/dev/net/tun";
 /// The most that one read takes: no MTU is larger.
 const LONGEST: usize = 1 << 16;
@@ -24,7 +24,7 @@ const BATCH: usize = 32;
 /// Makes a TUN device in the calling thread's network namespace. It goes when the file is closed.
 ///
 /// # Errors
-/// What the system says; `PermissionDenied` without CAP_NET_ADMIN in the namespace.
+/// The system's error; `PermissionDenied` without CAP_NET_ADMIN in the namespace.
 pub fn create(name: &str) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -52,7 +52,7 @@ pub fn create(name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// What to do where the device file can't be opened, or makes no device.
+/// The remedy where the device file can't be opened, or makes no device.
 fn remedy(e: &io::Error) -> &'static str {
     match e.raw_os_error() {
         Some(libc::ENOENT) => {

@@ -1,4 +1,4 @@
-//! What comes before the IP header: Ethernet, VLAN tags (IEEE 802.1Q, stacked as in 802.1ad), a PPPoE session
+//! The part of a frame before the IP header: Ethernet, VLAN tags (IEEE 802.1Q, stacked as in 802.1ad), a PPPoE session
 //! (RFC 2516), MPLS labels (RFC 3032); and the frames by which links and neighbours are kept up, which carry none.
 //!
 //! Non-goal: what is encrypted, compressed or put together from pieces behind the link layer (MACsec, multilink PPP,
@@ -62,7 +62,7 @@ pub fn fits(layer: Layer, frame: &[u8], mtu: usize) -> bool {
     frame.len() <= mtu + beside
 }
 
-/// What comes before the IP header.
+/// The part of a frame before the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// The Ethernet address it came from.

@@ -1,6 +1,6 @@
 //! A frame's headers: read without ever panicking, and the few bits of them that may be written.
 //!
-//! What is not IP, or is broken, is not an error: it is [opaque](Opaque), and [counted](Census). No length field is
+//! A frame that is not IP, or is broken, is not an error: it is [opaque](Opaque), and [counted](Census). No length field is
 //! believed about how much there is: a packet is as long as what was received of it.
 
 pub mod checksum;
@@ -19,7 +19,7 @@ use crate::code_points::Dscp;
 /// IPv4's header: there is no shorter IP packet.
 pub const SHORTEST_IP: usize = 20;
 
-/// What a frame begins with.
+/// The first layer of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// An Ethernet header.
@@ -37,7 +37,7 @@ pub enum Family {
     V6,
 }
 
-/// What an IP packet carries.
+/// The transport of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// TCP (RFC 9293).
@@ -60,7 +60,7 @@ pub enum Transport {
     Other,
     /// A fragment. Whose it is should not depend on which it is, so it has no ports of its own.
     Fragment {
-        /// What all fragments of a packet share, beside its addresses and IPv4's protocol.
+        /// The identification that all fragments of a packet share, beside its addresses and IPv4's protocol.
         id: u32,
         /// The packet's ports, which only the first fragment shows.
         first: Option<(u16, u16)>,
@@ -72,7 +72,7 @@ pub enum Transport {
 pub struct Headers {
     /// Which IP.
     pub family: Family,
-    /// What comes before the IP header.
+    /// The part of a frame before the IP header.
     pub link: Link,
     /// Bytes received behind the link layer, whatever the length field says; the padding of a short frame isn't among
     /// them.
@@ -122,7 +122,7 @@ impl Headers {
         Headers { addresses: (b, a), transport, ..*self }
     }
 
-    /// What mechanisms see of it, once it is known whose it is.
+    /// The packet as mechanisms see it, once its flow is known.
     #[must_use]
     pub fn packet(&self, flow: FlowId, colour: Colour, class: u8) -> Packet {
         let (kind, seq, ack) = match self.transport {
@@ -142,7 +142,7 @@ impl Headers {
     }
 }
 
-/// What keeps links and neighbours up, and is no customer's traffic.
+/// Protocols that keep links and neighbours up, and are no customer's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Control {
@@ -189,7 +189,7 @@ impl Control {
 pub struct Opaque {
     /// Why not.
     pub why: Unread,
-    /// What comes before its payload, as far as it was read: by this its sender can still be known.
+    /// The part before its payload, as far as it was read: by this its sender can still be known.
     pub link: Link,
     /// All of it behind the link's first header, and no less than the shortest there is.
     pub size: u32,
@@ -212,7 +212,7 @@ pub enum Unread {
     MacControl,
 }
 
-/// What a frame turned out to be.
+/// A frame's headers, or why it is opaque.
 pub type Seen = Result<Headers, Opaque>;
 
 /// Frames by what they turned out to be.

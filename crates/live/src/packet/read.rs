@@ -39,7 +39,7 @@ pub fn parse(layer: Layer, frame: &[u8]) -> Seen {
     })
 }
 
-/// What follows the link header: IP of this version, 0 for either.
+/// The part behind the link header: IP of this version, 0 for either.
 fn ip(layer: Layer, frame: &[u8], link: Link, version: u8) -> Result<Headers, Unread> {
     let ip = frame.get(link.at..).ok_or(Unread::Truncated)?;
     let first = ip.first().ok_or(Unread::Truncated)? >> 4;
@@ -79,7 +79,7 @@ fn size(says: usize, header: usize, there: usize, padded: bool) -> (usize, bool)
     if padded && (header..there).contains(&says) { (says, false) } else { (there, says != there) }
 }
 
-/// What the packet carries: as far as its length field says, which its receiver will go by; all that is there if the field
+/// The packet's payload: as far as its length field says, which its receiver will go by; all that is there if the field
 /// can't be right.
 fn body(ip: &[u8], header: usize, says: usize) -> Option<&[u8]> {
     ip.get(header..says).or_else(|| ip.get(header..))

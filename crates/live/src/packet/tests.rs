@@ -6,7 +6,7 @@ mod write;
 
 use super::*;
 
-/// What it is, or why it is nothing that is looked into.
+/// The headers, or why the frame is opaque.
 fn parse(layer: Layer, frame: &[u8]) -> Result<Headers, Unread> {
     super::parse(layer, frame).map_err(|opaque| opaque.why)
 }

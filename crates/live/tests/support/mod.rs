@@ -1,4 +1,4 @@
-//! What tests with real devices need.
+//! Support for tests with real devices.
 
 use inprofile_live::namespace::Namespace;
 

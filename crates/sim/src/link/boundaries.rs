@@ -1,4 +1,4 @@
-//! What a link crosses before anything that comes at the same time or later: the boundaries of the measured window, and of samples.
+//! The boundaries that a link crosses before anything that comes at the same time or later: the boundaries of the measured window, and of samples.
 //!
 //! A link that is cut through may run ahead of the present. So its monitors' series are kept with it: it takes each sample
 //! as it passes the sample's time, and no sample is an event.

@@ -1,4 +1,4 @@
-//! What is measured of the packets that reach their receivers: one-way delay and its variation, the time until a flow's
+//! Measurements of the packets that reach their receivers: one-way delay and its variation, the time until a flow's
 //! first data is sent, and goodput by period.
 
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub struct Delays {
     pub variation: ByGroup,
 }
 
-/// What a packet of a flow takes where no queue is in its way.
+/// The delay of a flow's packet where no queue is in its way.
 #[derive(Clone, Copy, Debug)]
 struct Unqueued {
     /// Propagation.
@@ -93,7 +93,7 @@ impl Unqueued {
     }
 }
 
-/// What has been measured at receivers.
+/// The measurements at receivers.
 #[derive(Debug)]
 pub struct Arrivals {
     window: (Time, Time),

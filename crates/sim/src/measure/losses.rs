@@ -36,7 +36,7 @@ pub struct Losses {
     gaps: ByGroup,
 }
 
-/// What there is to say of them.
+/// Their figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LossOutcome {
     /// Loss events.
@@ -90,7 +90,7 @@ impl Losses {
         }
     }
 
-    /// What there is to say of them.
+    /// Their figures.
     #[must_use]
     pub fn close(mut self) -> LossOutcome {
         self.end_event();

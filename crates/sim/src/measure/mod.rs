@@ -1,4 +1,4 @@
-//! What is measured only where the experiment asks for it: distributions of delays, loss events, goodput over time.
+//! Measurements made only where the experiment asks for them: distributions of delays, loss events, goodput over time.
 //!
 //! Nothing here is created, and no packet's path is longer than by a test for its absence, where it is not asked for.
 
@@ -19,7 +19,7 @@ use crate::outcome::{Measured, VerdictPoint};
 use crate::packet::InFlight;
 use crate::plan::longest_delay;
 
-/// What is measured in a run, apart from what links keep themselves.
+/// The measurements of a run, apart from those that links keep themselves.
 #[derive(Debug)]
 pub struct Measures {
     arrivals: Arrivals,
@@ -28,7 +28,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// What a network asks for, if it does.
+    /// The request of a network, if it has one.
     pub fn of(network: &Network) -> Option<Box<Measures>> {
         let asked = network.measure.as_ref()?;
         let crosses = network.flows.iter().map(|f| f.path.contains(&asked.link)).collect();
@@ -61,7 +61,7 @@ impl Measures {
         }
     }
 
-    /// What was measured beyond counts, at the end of the run; with the queueing delays of links by number, which these keep.
+    /// The measurements beyond counts, at the end of the run; with the queueing delays of links by number, which these keep.
     pub fn close(self, queueing: Vec<(u32, Waits)>) -> Measured {
         let Measures { arrivals, losses, .. } = self;
         let (Delays { one_way, excess, variation }, first_data, goodput) = arrivals.close();

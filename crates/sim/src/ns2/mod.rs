@@ -1,4 +1,4 @@
-//! What exists only so that a run can be compared with ns-2 2.35 event by event: its clock, its packet trace, the times
+//! Support for comparing a run with ns-2 2.35 event by event: its clock, its packet trace, the times
 //! at which its scripts send datagrams. Its TCP is in [`crate::tcp::ns2`].
 //!
 //! The engine meets ns-2 in two places: [`Clock::NS2`], its order of events, and the one random stream that all

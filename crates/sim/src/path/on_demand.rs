@@ -125,8 +125,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.plan_catching_up(link);
     }
 
-    /// What comes before the current event at a link and is no event has happened after this. Nothing has to be planned meanwhile: a
-    /// link that expects arrivals has an event that is soon enough for all that follows them.
+    /// Brings a link up to the current event: all that comes before it there and is no event of its own has then happened. Nothing has to
+    /// be planned meanwhile: a link that expects arrivals has an event that is soon enough for all that follows them.
     pub(crate) fn catch_up(&mut self, link: u32) {
         let (until, ranks) = ((self.now, self.order), ranks(link));
         loop {
@@ -178,7 +178,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.rest(link);
     }
 
-    /// Brings a link up to now, for whoever looks at it.
+    /// Brings a link up to now, so that its state can be read.
     pub(crate) fn bring_up_to_date(&mut self, link: u32) {
         self.catch_up(link);
         self.links[link as usize].settle(self.now);

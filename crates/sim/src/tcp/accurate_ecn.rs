@@ -7,7 +7,7 @@
 use super::Flags;
 use super::byte_option::{ByteOption, Reader};
 
-/// What the ACE field counts by (DIVACE).
+/// The divisor of the ACE field (DIVACE).
 const MODULUS: u32 = 8;
 /// RFC 9768 §3.2.1: both counters begin here, so that a field of zeros tells of a broken path.
 const INITIAL: u32 = 5;

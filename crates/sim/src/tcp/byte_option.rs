@@ -1,5 +1,5 @@
 //! The AccECN Option (RFC 9768 §3.2.3): how many bytes of payload have arrived with each code point, beside the ACE field's count of packets.
-//! What acknowledgements that are lost or thinned out leave open in a field of three bits, 24 bits tell.
+//! Counters of 24 bits tell what a field of three bits leaves open where acknowledgements are lost or thinned out.
 //!
 //! Data goes one way here, and all of a segment's size: only the receiver sends the option, and the sender reads of it what was marked.
 
@@ -7,7 +7,7 @@ use inprofile_core::packet::Ecn;
 
 use super::Sack;
 
-/// What a counter counts by in the option (DIVOPT, Appendix A.1).
+/// The divisor of a counter in the option (DIVOPT, Appendix A.1).
 const MODULUS: u32 = 1 << 24;
 /// The most that all of TCP's options take.
 const MOST: u32 = 40;

@@ -34,13 +34,13 @@ pub struct Config {
     pub prr: PrrRules,
     /// LEDBAT's queueing delay and gain (RFC 6817 §2.5), for that control.
     pub ledbat: DelayTarget,
-    /// What L4S leaves to the sender, for Prague and DCTCP.
+    /// The choices that L4S leaves to the sender, for Prague and DCTCP.
     pub l4s: L4s,
     /// Whether the sender asks for explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// Whether the sender asks for accurate feedback (RFC 9768); with `ecn`, and only in the linux profile.
     pub accurate_ecn: bool,
-    /// What the receiver can do, where that is not what the sender can.
+    /// The receiver's abilities, where they are not the sender's.
     pub receiver_ecn: Ability,
     /// Whether acknowledgements with accurate feedback have the AccECN Option (RFC 9768 §3.2.3).
     pub accurate_ecn_option: bool,
@@ -96,7 +96,7 @@ impl Config {
         self.accurate_ecn_option && self.agreed() == Some(Feedback::Counter)
     }
 
-    /// What the two ends agree on where no SYN is lost and no code point mangled; `None`: there is no ECN.
+    /// The agreement of the two ends where no SYN is lost and no code point mangled; `None`: there is no ECN.
     #[must_use]
     pub fn agreed(&self) -> Option<Feedback> {
         let (own, sent) = (self.speaks(), self.code_point_in(self.speaks()));
@@ -123,7 +123,7 @@ impl Config {
     }
 }
 
-/// What LEDBAT aims at (RFC 6817 §2.5).
+/// The target of LEDBAT (RFC 6817 §2.5).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayTarget {
     /// The queueing delay (TARGET).
@@ -138,7 +138,7 @@ impl Default for DelayTarget {
     }
 }
 
-/// What L4S leaves to the sender (RFC 9331).
+/// The choices that L4S leaves to the sender (RFC 9331).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct L4s {
     /// DCTCP's packets are ECT(1), so that queues take them for L4S traffic. For controlled environments only, as DCTCP is.
@@ -238,7 +238,7 @@ pub enum SlowStart {
 }
 
 impl SlowStart {
-    /// What a profile has with this control, where nothing else is asked for.
+    /// The profile's default with this control.
     #[must_use]
     pub fn of(profile: Profile, congestion: Congestion) -> SlowStart {
         match congestion {
@@ -349,16 +349,16 @@ impl Sack {
 pub struct Ack<'a> {
     /// The next segment the receiver expects.
     pub next: u32,
-    /// What it has above that.
+    /// The blocks above that.
     pub sack: &'a Sack,
     /// ECN's flags: ECN-Echo, as a router has marked a segment (RFC 3168 §6.1.3), or the ACE field (RFC 9768 §3.2.2); in a SYN/ACK what the
     /// receiver agrees to.
     pub flags: Flags,
-    /// What few flows' acknowledgements tell.
+    /// The parts that few flows' acknowledgements have.
     pub more: Option<&'a More>,
 }
 
-/// What few flows' acknowledgements tell.
+/// The parts that few flows' acknowledgements have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct More {
     /// One-way delays, where the control [measures them](Congestion::measures_delay).
@@ -428,7 +428,7 @@ pub use flags::Flags;
 pub use linux::PrrRules;
 use negotiation::Ability;
 
-/// What a sender needs of its surroundings. Segment 0 is the SYN; data starts at segment 1.
+/// The environment of a sender. Segment 0 is the SYN; data starts at segment 1.
 pub trait Host {
     /// The engine's clock.
     type Clock: Clock;
@@ -463,7 +463,7 @@ impl TimerKind {
     pub const ALL: [TimerKind; 3] = [TimerKind::Retransmit, TimerKind::Send, TimerKind::DelayedAck];
 }
 
-/// What a sender has done since the start of the run.
+/// The counts of a sender since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Retransmission timeouts.
@@ -475,7 +475,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What has been done since `before`.
+    /// The counts since `before`.
     #[must_use]
     pub fn since(&self, before: &Tally) -> Tally {
         Tally {
@@ -588,7 +588,7 @@ impl<C: Clock> Sender<C> {
         either!(self, s => s.ssthresh())
     }
 
-    /// What it has done since the start of the run.
+    /// The counts of it since the start of the run.
     pub fn tally(&self) -> Tally {
         either!(self, s => s.tally())
     }

@@ -1,4 +1,4 @@
-//! What the two ends agree on in the handshake about ECN (RFC 3168 §6.1.1, RFC 9768 §3.1.1): the flags of SYN and SYN/ACK as a law, without
+//! The agreement of the two ends in the handshake about ECN (RFC 3168 §6.1.1, RFC 9768 §3.1.1): the flags of SYN and SYN/ACK as a law, without
 //! state. The flow's sender is the client, its receiver the server.
 //!
 //! Each end enters the mode of the first SYN or SYN/ACK that reaches it, and stays in it (RFC 9768 §3.1.5). Data goes one way here, so the
@@ -9,10 +9,10 @@ use inprofile_core::packet::Ecn;
 
 use super::{Feedback, Flags};
 
-/// What the receiver can do.
+/// The receiver's abilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ability {
-    /// What its sender can.
+    /// The sender's abilities.
     #[default]
     Same,
     /// Accurate feedback (RFC 9768), and ECN-Echo (RFC 3168) with those who have no more.
@@ -26,7 +26,7 @@ pub enum Ability {
 }
 
 impl Ability {
-    /// What it speaks to a sender that speaks this.
+    /// The protocol that it speaks to a sender that speaks this.
     #[must_use]
     pub fn beside(self, sender: Option<Feedback>) -> Option<Feedback> {
         match self {
@@ -79,7 +79,7 @@ pub fn syn_ack(mode: Option<Feedback>, arrived: Ecn) -> Flags {
     })
 }
 
-/// What a client has learned from the first SYN/ACK.
+/// The client's knowledge from the first SYN/ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreed {
     /// How marks come back; `None`: there is no ECN.
@@ -88,7 +88,7 @@ pub struct Agreed {
     pub arrived: Option<Ecn>,
 }
 
-/// What a client that speaks this, and knows `classic` for what RFC 3168 has, learns from a SYN/ACK; its SYN was `sent` with this code point.
+/// The knowledge that a SYN/ACK gives a client that speaks this and takes RFC 3168's ECN for `classic`; its SYN was `sent` with this code point.
 #[must_use]
 pub fn client(speaks: Option<Feedback>, classic: Feedback, sent: Ecn, answer: Flags) -> Agreed {
     let without = |mode| Agreed { mode, arrived: None };

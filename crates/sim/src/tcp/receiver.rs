@@ -9,18 +9,18 @@ use crate::tcp::{ByteOption, Config, Feedback, Flags, Profile, Sack, negotiation
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 
-/// What to do about an arriving segment.
+/// The response to an arriving segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Segments that the application can now read.
     pub delivered: u32,
     /// Whether to acknowledge now.
     pub acknowledge: bool,
-    /// What to do with the delayed-acknowledgement timer.
+    /// The action on the delayed-acknowledgement timer.
     pub timer: TimerAction,
 }
 
-/// What to do with the delayed-acknowledgement timer.
+/// The action on the delayed-acknowledgement timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerAction {
     /// Nothing.
@@ -64,7 +64,7 @@ pub struct Receiver {
     arrived_again: bool,
 }
 
-/// What options tell of, and not every acknowledgement.
+/// The figures of options, which not every acknowledgement has.
 #[derive(Clone, Debug, Default)]
 struct Reported {
     /// Ranges of segments, from and to (excluded), the one reported last first.

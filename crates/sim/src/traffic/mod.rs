@@ -1,4 +1,4 @@
-//! What flows send: TCP with unlimited data, TCP transfers of a given size, pages of the web and adaptive video over TCP, and
+//! The traffic of flows: TCP with unlimited data, TCP transfers of a given size, pages of the web and adaptive video over TCP, and
 //! datagrams on a schedule of their own.
 
 pub mod distribution;
@@ -144,7 +144,7 @@ impl<C: Clock> Source<C> {
         }
     }
 
-    /// What a TCP sender has done since the start of the run; zero for others.
+    /// The counts of a TCP sender since the start of the run; zero for others.
     pub fn tally(&self) -> Tally {
         match self {
             Source::Tcp(sender) => sender.tally(),

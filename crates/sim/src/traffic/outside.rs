@@ -9,7 +9,7 @@ pub struct Sender {
     pub cwnd: f64,
     /// Slow-start threshold in segments; infinite before the first loss.
     pub ssthresh: f64,
-    /// What it has done since the start of the run.
+    /// The counts of it since the start of the run.
     pub tally: Tally,
 }
 

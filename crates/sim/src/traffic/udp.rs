@@ -15,7 +15,7 @@ use crate::traffic::distribution::Distribution;
 /// IPv4 (20 B) and UDP (8 B).
 pub const HEADER: u32 = 28;
 
-/// What a source of datagrams sends.
+/// The traffic of a source of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Bits per second on the wire, while it is on.
@@ -37,9 +37,9 @@ pub struct Config {
 pub struct Sizes {
     /// The distribution, rounded to whole bytes.
     pub law: Distribution,
-    /// What is smaller becomes this.
+    /// Smaller values become this.
     pub least: u32,
-    /// What is larger becomes this.
+    /// Larger values become this.
     pub most: u32,
 }
 

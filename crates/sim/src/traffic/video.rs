@@ -9,7 +9,7 @@ use inprofile_core::units::{Duration, Rate, Time};
 /// The share of the throughput that a level may need.
 const SAFE: f64 = 0.8;
 
-/// What is played.
+/// The video that is played.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// The lowest level's rate, of payload.
@@ -46,7 +46,7 @@ pub struct Player {
     pub asked: u32,
 }
 
-/// What a player does next.
+/// The next action of a player.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     /// It asks for so many bits.
@@ -62,7 +62,7 @@ impl Player {
         Player { config, throughput: None, plays_until: None, asked: 0 }
     }
 
-    /// What to do now.
+    /// The next action.
     pub fn next(&mut self, now: Time) -> Next {
         if let Some(until) = self.plays_until {
             let filled = until.since(now).0 + self.config.chunk.0;

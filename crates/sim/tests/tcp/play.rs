@@ -8,7 +8,7 @@ use inprofile_sim::tcp::{Ack, ByteOption, EcnBits, Flags, Host, More, Sack, Send
 
 use crate::script::{Fault, Line, Number, Script, Side, What, When};
 
-/// What was sent.
+/// The segments sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sent {
     Data(u32, EcnBits),

@@ -34,7 +34,7 @@ pub struct Script {
     pub side: Side,
     /// The flow's settings.
     pub config: Config,
-    /// What happens.
+    /// The event.
     pub lines: Vec<Line>,
 }
 
@@ -69,7 +69,7 @@ pub enum When {
     After(Duration),
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// The application has data, up to this segment if one is named.
@@ -103,7 +103,7 @@ pub struct Number {
     pub within: f64,
 }
 
-/// What is wrong with a line.
+/// The fault of a line.
 pub type Fault = (usize, String);
 
 /// Figures of a sender, and of a receiver.
@@ -279,7 +279,7 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
     Ok((at, what))
 }
 
-/// What follows `ack` or `data`.
+/// The words after `ack` or `data`.
 #[derive(Default)]
 struct Packets {
     numbers: Vec<u32>,

@@ -41,10 +41,10 @@ crate::choice! {
 /// The shortest round-trip time that is told apart from none: by it shares stay finite.
 const LEAST_RTT: Duration = Duration::from_micros(1);
 
-/// What is kept of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Account {
-    /// What it owes: shares added, less a packet for each drop.
+    /// The debt: shares added, less a packet for each drop.
     pub penalty: f64,
     /// When it last lost a packet; 0 as the paper has it: never.
     pub last_drop: Time,
@@ -207,7 +207,7 @@ impl Ledger {
         self.accounts.iter()
     }
 
-    /// Who has the greatest `key` of those that `can`, among equals as `ties` says.
+    /// The flow with the greatest `key` among those that `can`; `ties` decides among equals.
     fn first_by<K: PartialOrd>(
         &self,
         rng: &mut Rng,

@@ -30,7 +30,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What happens if the victim has no packet in the queue.
+    /// The rule where the victim has no packet in the queue.
     pub enum NoPacket {
         /// The arrival is dropped.
         Arrival = "arrival",
@@ -52,7 +52,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What counts as a flow's round-trip time.
+    /// The definition of a flow's round-trip time.
     pub enum Rtt {
         /// Without the wait in this queue.
         Base = "base",
@@ -62,7 +62,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What happens to the account of a flow of which no packet has passed or waited for avgRTT.
+    /// The rule for the account of a flow of which no packet has passed or waited for avgRTT.
     pub enum IdlePenalty {
         /// It is closed, and a new one opened when the flow comes back.
         Forget = "forget",
@@ -95,7 +95,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Average below which nothing is dropped. Its unit, packets or bytes, is the average's.
         min_th: Backlog [NON_NEGATIVE];

@@ -260,7 +260,7 @@ fn a_mark_stands_in_for_what_chance_drops() {
     );
 }
 
-/// Whoever stays away for longer than avgRTT comes back with a new account, or with the old one.
+/// A flow that stays away for longer than avgRTT comes back with a new account, or with the old one.
 #[test]
 fn what_becomes_of_a_flow_that_was_away() {
     let after = |idle_penalty, away| {
@@ -281,7 +281,7 @@ fn what_becomes_of_a_flow_that_was_away() {
     assert_eq!([after(IdlePenalty::Keep, 1), after(IdlePenalty::Keep, 5)], [1.0, 1.0]);
 }
 
-/// What waits has not passed yet: its flow's account stays open, however long that takes, and avgRTT beyond its departure.
+/// A waiting packet has not passed yet: its flow's account stays open, however long that takes, and avgRTT beyond its departure.
 #[test]
 fn no_account_is_closed_while_packets_wait() {
     let mut b = Bench::new(&params(), 100.0).tell(&RTTS).fill(&[0, 1, 2]);

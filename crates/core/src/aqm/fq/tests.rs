@@ -34,7 +34,7 @@ impl Bench {
     }
 }
 
-/// RFC 8290 §4.2: whoever is new goes first; of several, whoever came first.
+/// RFC 8290 §4.2: new flows go first; of several, the one that came first.
 #[test]
 fn a_sparse_flow_gets_in_first() {
     let mut b = Bench::new(4, 1000);

@@ -106,7 +106,7 @@ impl Rfc {
         }
     }
 
-    /// What CoDel has dropped since it was last asked for, by number.
+    /// Packets dropped by CoDel since they were last asked for, by number.
     pub fn take_dropped(&mut self) -> Vec<u32> {
         let mut all: Vec<u32> = self.queues.iter_mut().flat_map(|q| std::mem::take(&mut q.dropped)).collect();
         all.sort_unstable();

@@ -114,7 +114,7 @@ fn with_one_queue_it_is_pie() {
     assert!(early > 1000 && marked > 2, "{early} {marked}");
 }
 
-/// The limit is one for all queues and drops the arrival, whoever fills it.
+/// The limit is one for all queues and drops the arrival, no matter which flow fills it.
 #[test]
 fn what_finds_the_limit_reached_is_dropped() {
     let mut b = Bench::new(&params(), Backlog::Packets(20.0));

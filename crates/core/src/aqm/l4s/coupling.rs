@@ -1,4 +1,4 @@
-//! What becomes of a packet about to leave, L4S or Classic, given the base probability p′: RFC 9332, Figure 7, lines 4a to 17.
+//! The verdict on a packet about to leave, L4S or Classic, given the base probability p′: RFC 9332, Figure 7, lines 4a to 17.
 //!
 //! ```text
 //!              ┌── k·p′ = p_CL ──┐
@@ -24,7 +24,7 @@ use crate::verdict::{Cause, Departure, Why};
 pub const OVERLOAD: Cause = Cause::named("overload");
 
 crate::choice! {
-    /// What happens where L4S marking saturates (§4.2.3).
+    /// The rule where L4S marking saturates (§4.2.3).
     pub enum Saturation {
         /// ECN-capable packets are dropped too, with the Classic probability.
         Drop = "drop",
@@ -34,7 +34,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets of the coupling, whatever the base.
+    /// The operator's settings of the coupling, whatever the base.
     pub struct Common {
         /// Coupling factor: an ECT(1) packet is marked with k times the square root of the probability that an ECT(0) packet is marked or a
         /// Not-ECT packet dropped with.
@@ -54,7 +54,7 @@ crate::params! {
     }
 }
 
-/// What the coupling is set to.
+/// The coupling's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Coupling factor.
@@ -65,7 +65,7 @@ pub struct Config {
     pub ecn: bool,
     /// Whether likelihoods add up rather than being drawn.
     pub derandomise: bool,
-    /// What happens at saturation.
+    /// The rule at saturation.
     pub saturation: Saturation,
     /// p_Cmax.
     pub p_cmax: f64,
@@ -223,7 +223,7 @@ impl Coupling {
         Coupling { config, counts: [0.0; 2], tallies: [Tally::default(); 2] }
     }
 
-    /// What it is set to.
+    /// Its settings.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
@@ -242,7 +242,7 @@ impl Coupling {
         show("classic_sent_bytes", classic.sent_bytes);
     }
 
-    /// What becomes of a packet. `p_prime`: the base probability; `native`: that of the L4S queue's own AQM (p′_L), of which Classic
+    /// The verdict on a packet. `p_prime`: the base probability; `native`: that of the L4S queue's own AQM (p′_L), of which Classic
     /// packets know nothing; `waiting`: bytes in the queue or queues.
     #[inline(always)]
     pub fn decide<W: Why + ?Sized>(

@@ -17,7 +17,7 @@ use crate::params::{Build, Context, Fault, Warning};
 use crate::units::Duration;
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Nothing is dropped or marked by the average delay of the Classic queue below this (minTh).
         min_th: Duration [NON_NEGATIVE] = Duration::from_micros(500);

@@ -21,7 +21,7 @@ use crate::signal::Outbox;
 use crate::units::{Backlog, Bytes, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 
-/// What moves p′.
+/// The controller that moves p′.
 pub trait Base: Send {
     /// Whether departures move it, and not ticks alone.
     const MOVES_AT_DEPARTURE: bool = false;

@@ -14,7 +14,7 @@ use crate::params::{Build, Context, Fault, Warning};
 use crate::units::{Duration, Time};
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// L4S packets that waited longer than this are marked now and then (minTh).
         min_th: Duration [NON_NEGATIVE] = Duration::from_micros(800);

@@ -14,14 +14,14 @@ crate::choice! {
     }
 }
 
-/// What decides.
+/// The AQM that decides.
 #[derive(Clone, Debug)]
 pub enum Order {
     /// Weighted round robin.
     Wrr {
         /// Classic's share of the bytes.
         weight: f64,
-        /// What Classic is owed, in bytes, as far as above 0.
+        /// The bytes that Classic is owed, where above 0.
         credit: f64,
         /// The credit after a pause.
         rested: f64,

@@ -9,7 +9,7 @@ use crate::params::{Context, Fault, Warning};
 use crate::units::{Duration, Time};
 
 crate::params! {
-    /// What an operator sets of the controller and of the coupling.
+    /// The operator's settings of the controller and of the coupling.
     pub struct Params {
         /// The queueing delay to aim at (target).
         target: Duration [POSITIVE] = Duration::from_millis(15);
@@ -28,7 +28,7 @@ crate::params! {
 /// The shortest time between updates.
 const SHORTEST_UPDATE: Duration = Duration::from_micros(1);
 
-/// What the controller is set to.
+/// The controller's settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gains {
     /// In seconds.

@@ -18,7 +18,7 @@ use crate::signal::Outbox;
 use crate::units::Time;
 use crate::verdict::{Admission, Cause, Departure, Why};
 
-/// What an operator sets.
+/// The operator's settings.
 pub use crate::aqm::l4s::pi::Params;
 
 impl Build for Params {

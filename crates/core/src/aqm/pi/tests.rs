@@ -132,7 +132,7 @@ fn what_can_be_marked_is() {
     assert_eq!(arrive(&mut certain(true), &mut full, Ecn::Ect0), Admission::Drop(Cause::OVERFLOW));
 }
 
-/// What waits at a tick is what was left after the last arrival or departure; the first tick only starts the first interval.
+/// The length at a tick is the one left after the last arrival or departure; the first tick only starts the first interval.
 #[test]
 fn ticks_sample_what_waits() {
     let mut pi = params().build(&CONTEXT);

@@ -22,7 +22,7 @@ use crate::verdict::{Admission, Why};
 const TICK: (u64, f64) = (64_000, 64e-9);
 /// Above this delay, in seconds, the probability grows by the second more at each update.
 const SURGE: (f64, f64) = (0.25, 0.02);
-/// What remains of the probability after an update of an idle queue.
+/// The share of the probability that remains after an update of an idle queue.
 const DECAY: f64 = 1.0 - 1.0 / 64.0;
 /// Where the integer of the probability is full: then it is 1.
 const FULL: f64 = 256.0;

@@ -30,7 +30,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// The queueing delay to aim at (QDELAY_REF).
         target: Duration [POSITIVE] = Duration::from_millis(15);

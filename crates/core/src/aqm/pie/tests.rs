@@ -330,7 +330,7 @@ impl Oracle {
     }
 }
 
-/// What becomes of an arrival: sent on, marked, dropped early, dropped by the limit.
+/// The fate of an arrival: sent on, marked, dropped early, dropped by the limit.
 #[derive(Debug, PartialEq)]
 enum Fate {
     Queued,

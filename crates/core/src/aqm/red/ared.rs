@@ -20,7 +20,7 @@ use crate::signal::Outbox;
 use crate::units::{Backlog, Bytes, Duration, Rate, Time};
 use crate::verdict::{Admission, Why};
 
-/// What max_p never leaves by its own steps (Fig. 1).
+/// The range that max_p never leaves by its own steps (Fig. 1).
 const MAX_P: (f64, f64) = (0.01, 0.5);
 /// The least min_th in packets (§4.3).
 const LEAST_MIN_TH: f64 = 5.0;
@@ -28,7 +28,7 @@ const LEAST_MIN_TH: f64 = 5.0;
 const TARGET: (f64, f64) = (0.4, 0.6);
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// The average queueing delay to aim at: the default thresholds follow from it.
         target_delay: Duration [POSITIVE] = Duration::from_millis(5);

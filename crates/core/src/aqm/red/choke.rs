@@ -26,7 +26,7 @@ pub const MATCHED: Cause = Cause::named("matched");
 const MOST_CANDIDATES: u64 = 64;
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Average up to which nothing is dropped. Its unit, packets or bytes, is the average's.
         min_th: Backlog [NON_NEGATIVE];

@@ -11,7 +11,7 @@ use crate::units::{Backlog, Bytes, Rate};
 use crate::verdict::Cause;
 
 crate::params! {
-    /// What all REDs have in common.
+    /// The parameters common to all REDs.
     pub struct Common {
         /// Weight of the newest sample in every average.
         w_q: f64 [UNIT_POSITIVE] = 0.002;
@@ -143,7 +143,7 @@ impl Weight {
     }
 }
 
-/// What no arrival changes. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
+/// The part that no arrival changes. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
 /// read from the nearest cache.
 #[derive(Clone, Debug)]
 pub struct Config<const N: usize> {
@@ -155,7 +155,7 @@ pub struct Config<const N: usize> {
     pub weights: [[f64; N]; N],
     /// How the curves are read.
     pub rule: Rule,
-    /// What is done at a full queue.
+    /// The treatment of an arrival at a full queue.
     pub full: Full,
 }
 
@@ -171,7 +171,7 @@ crate::choice! {
     }
 }
 
-/// What is done at a full queue.
+/// The treatment of an arrival at a full queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Full {
     /// Which packet goes.
@@ -195,7 +195,7 @@ pub fn packet_size(packet: Bytes) -> u32 {
     u32::try_from(packet.0).unwrap_or(u32::MAX).max(1)
 }
 
-/// Packets of these colours that a queue has counted as dropped early, forced and for want of room, and as marked.
+/// A queue's counts of packets of these colours: dropped early, forced, on overflow, and marked.
 pub(crate) fn causes(queue: &Counts, of: &[Colour]) -> [u64; 4] {
     let sum = |counts: [u64; 3]| of.iter().map(|colour| counts[*colour as usize]).sum();
     let by = |cause: Cause| sum(queue.dropped[cause.index()]);

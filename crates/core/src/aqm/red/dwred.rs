@@ -23,7 +23,7 @@ use crate::signal::Signal;
 use crate::units::{Backlog, Duration, Time};
 use crate::verdict::{Admission, Why};
 
-/// What the edge's signals are about.
+/// The topic of the edge's signals.
 pub const TOPIC: &str = "sum_window";
 /// The least that max_th can be, in packets.
 const LEAST_MAX_TH: f64 = 1.0;
@@ -39,7 +39,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// min_th as a part of max_th (the paper's b).
         min_share: f64 [UNIT] = 0.15;

@@ -48,7 +48,7 @@ impl Curve {
         Curve { min_th, max_th, max_p, slope: max_p / (max_th - min_th) }
     }
 
-    /// The average from which on everything is dropped.
+    /// The average at and above which everything is dropped.
     #[must_use]
     #[inline]
     pub fn end(&self, gentle: bool) -> f64 {
@@ -79,7 +79,7 @@ pub struct Rule {
     pub gentle: bool,
     /// No drop before 1/p_b packets have been let by.
     pub wait: bool,
-    /// What chance picks is marked rather than dropped, where its transport understands that.
+    /// A packet picked by chance is marked rather than dropped, where its transport understands that.
     pub ecn: bool,
     /// Whether averages and thresholds are in bytes rather than packets.
     pub in_bytes: bool,
@@ -120,7 +120,7 @@ pub struct Vars<const N: usize> {
 pub struct Law<const N: usize, R = Floyd93> {
     /// State between packets.
     pub vars: Vars<N>,
-    /// What no arrival changes.
+    /// The part that no arrival changes.
     pub config: Arc<Config<N>>,
     /// State of the variant.
     pub variant: R,
@@ -304,7 +304,7 @@ impl<const N: usize> Vars<N> {
         self.avg.iter_mut().for_each(|avg| *avg *= left);
     }
 
-    /// What the idle time that nothing has accounted for yet leaves of an average; it has, then.
+    /// The part of an average that is left by the idle time not accounted for yet, which it accounts for.
     pub(crate) fn left(&mut self, c: &Config<N>, now: Time, idle: Time) -> f64 {
         let idle = now.since(idle.max(self.aged)).picos();
         self.aged = now;
@@ -312,7 +312,7 @@ impl<const N: usize> Vars<N> {
     }
 }
 
-/// What becomes of an arrival by its average, were the queue without limit.
+/// The outcome of the test of an arrival, before the queue's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyTest {
     /// Joins.
@@ -326,7 +326,7 @@ pub enum EarlyTest {
     Forced,
 }
 
-/// What is tested: the average that the arrival's colour goes by, its size, and the length averaged as it is now.
+/// The figures that are tested: the average that the arrival's colour goes by, its size, and the length averaged as it is now.
 #[derive(Clone, Copy, Debug)]
 pub struct DropTest {
     /// The average.

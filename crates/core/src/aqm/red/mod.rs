@@ -39,7 +39,7 @@ use law::{Curve, EarlyTest, Floyd93, Law, Variant};
 pub use law::{EARLY, FORCED};
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// Average below which nothing is dropped. Its unit, packets or bytes, is the average's.
         min_th: Backlog [NON_NEGATIVE];

@@ -4,7 +4,7 @@
 
 use crate::aqm::red::law::Curve;
 
-/// What one arrival contributed to an average.
+/// The contribution of one arrival to an average.
 #[derive(Clone, Copy, Debug)]
 pub enum Sample {
     /// It found the link busy and this length.
@@ -32,7 +32,7 @@ pub fn average(samples: &[Sample], w_q: f64) -> f64 {
 /// One arrival that is over: the average it was tested with, and whether it was dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Past {
-    /// What it was tested with.
+    /// The average it was tested with.
     pub avg: f64,
     /// For whatever cause.
     pub dropped: bool,

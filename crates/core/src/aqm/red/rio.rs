@@ -63,7 +63,7 @@ impl AvgUpdate {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// For IN packets, on the average of IN packets waiting.
         r#in: Thresholds;
@@ -103,7 +103,7 @@ impl Build for Params {
     }
 }
 
-/// What the thresholds for OUT packets, on the average of all, are called where a RIO is part of something.
+/// The names of the thresholds for OUT packets, on the average of all, where a RIO is part of something.
 pub(crate) struct Names {
     /// The lower and the upper.
     pub out: [&'static str; 2],

@@ -36,7 +36,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// For IN packets, on the average of IN packets waiting.
         r#in: Thresholds;

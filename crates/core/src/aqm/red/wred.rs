@@ -23,7 +23,7 @@ use crate::units::Time;
 use crate::verdict::{Admission, Why};
 
 crate::choice! {
-    /// What a colour's curve is held against.
+    /// The averages that colours' curves are applied to.
     pub enum Averages {
         /// One average, of the whole queue, for all colours: WRED.
         Shared = "shared",
@@ -58,7 +58,7 @@ impl Averages {
 }
 
 crate::params! {
-    /// What an operator sets.
+    /// The operator's settings.
     pub struct Params {
         /// For green packets (IN).
         green: Thresholds;

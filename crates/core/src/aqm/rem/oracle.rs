@@ -30,7 +30,7 @@ pub(crate) const CONTEXT: crate::params::Context = crate::params::Context {
     limit: Some(Backlog::Packets(LIMIT as f64)),
 };
 
-/// What happens at a queue.
+/// An event at a queue.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Comes(u32, Ecn),
@@ -94,7 +94,7 @@ impl Bench {
         self.queue.arrive(Time::ZERO, &packet, item, &mut self.aqm, &mut self.rng, &mut Silent)
     }
 
-    /// What leaves: its size and whether it is marked.
+    /// The packet that leaves: its size and whether it is marked.
     pub fn depart(&mut self) -> Option<(u32, Ecn)> {
         let (aqm, rng) = (&mut self.aqm, &mut self.rng);
         let sent = self.queue.depart(Time::ZERO, |p| p.packet, aqm, rng, &mut Silent, |_, _| {});
@@ -112,7 +112,7 @@ impl Bench {
     }
 }
 
-/// What came and what waits.
+/// The packets that came and those that wait.
 pub(crate) struct Oracle {
     p: Params,
     pub waiting: Vec<(u32, Ecn)>,
@@ -147,7 +147,7 @@ impl Oracle {
             .push((self.packets(came.into_iter()), self.packets(self.waiting.iter().map(|(size, _)| *size))));
     }
 
-    /// What interval k adds to the price, but for γ.
+    /// The increase of the price by interval k, but for γ.
     fn excess(&self, k: usize) -> f64 {
         let (p, b) = (&self.p, |k: usize| self.intervals[k].1);
         let b_star = match p.b_star {

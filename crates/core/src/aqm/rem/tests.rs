@@ -94,7 +94,7 @@ fn arrive(rem: &mut Rem, queue: &mut Fake, ecn: Ecn) -> Admission {
     rem.arrive(Time::ZERO, &packet, queue, &mut Rng::for_component(1, "rem"), &mut Silent)
 }
 
-/// What comes counts, whatever becomes of it.
+/// Every arrival counts, whatever becomes of it.
 #[test]
 fn drops_are_input_too() {
     let mut rem = params().build(&CONTEXT);

@@ -67,7 +67,7 @@ impl Bench {
     }
 }
 
-/// Whoever got its first packet first sends first, then in turns of bytes.
+/// The flow whose first packet came first sends first, then they take turns of bytes.
 #[test]
 fn queues_take_turns_of_bytes() {
     let mut b = Bench::new(&params(), Backlog::Packets(100.0));

@@ -1,4 +1,4 @@
-//! What must hold for ARM and ARD in every reading of the text: conservation, limits, the fixed point.
+//! Properties of ARM and ARD in every reading of the text: conservation, limits, the fixed point.
 
 use super::*;
 use crate::rng::Rng;

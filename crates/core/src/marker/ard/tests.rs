@@ -253,7 +253,7 @@ fn options() -> impl Strategy<Value = Params> {
     )
 }
 
-/// What the slow marker remembers: everything.
+/// The memory of the slow marker: everything.
 #[derive(Default)]
 struct Diary {
     /// (second, tokens) of each packet that left as IN after coming as IN.

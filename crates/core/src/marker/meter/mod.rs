@@ -1,4 +1,4 @@
-//! What the three-colour meters of RFC 2697, 2698 and 4115 share: exact token buckets, modes, counts.
+//! The common part of the three-colour meters of RFC 2697, 2698 and 4115: exact token buckets, modes, counts.
 //!
 //! A token is a byte, and tokens are counted in grains of 1/8,000,000,000,000 of one, so that a rate in bits per second times a
 //! time in picoseconds is a whole number of grains: nothing is rounded, however long the run and whatever the rate. The RFCs add

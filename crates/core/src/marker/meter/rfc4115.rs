@@ -29,7 +29,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// What an operator sets (RFC 4115 §1).
+    /// The operator's settings (RFC 4115 §1).
     pub struct Params {
         /// Committed information rate, counted on the wire. Default: the flow's contract.
         cir: Option<Rate> [POSITIVE];

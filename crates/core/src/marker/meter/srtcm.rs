@@ -17,7 +17,7 @@ use crate::units::{Backlog, Rate, Time};
 use crate::verdict::{Mark, Why};
 
 crate::params! {
-    /// What an operator sets (RFC 2697 §2).
+    /// The operator's settings (RFC 2697 §2).
     pub struct Params {
         /// Committed information rate, counted on the wire. Default: the flow's contract.
         cir: Option<Rate> [POSITIVE];

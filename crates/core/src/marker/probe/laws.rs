@@ -1,4 +1,4 @@
-//! What must hold for the probe marker in every reading of its text, and an oracle that keeps no state.
+//! Properties of the probe marker in every reading of its text, and an oracle that keeps no state.
 
 use super::tests::walk;
 use super::*;
@@ -165,7 +165,7 @@ fn a_leaves_zero_by_itself() {
     }
 }
 
-/// What a flow did: its segments' numbers and whether each was marked OUT.
+/// The record of a flow: its segments' numbers and whether each was marked OUT.
 type History = Vec<(u32, bool)>;
 
 /// Neglia et al. 2003 §2: the state is reserved by a SYN and updated by non-empty packets. An acknowledgement that comes first (the other
@@ -184,7 +184,7 @@ fn an_acknowledgement_that_comes_first_opens_no_record() {
         "none of them is a replica of what the acknowledgement named"
     );
 
-    // A table with room for one: whoever only acknowledges must not push out a flow that sends.
+    // A table with room for one: a flow that only acknowledges must not push out a flow that sends.
     let mut sender = Flow::new(&paper(), 0);
     sender.burst(1);
     let before = sender.permitted();

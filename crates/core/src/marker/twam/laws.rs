@@ -1,4 +1,4 @@
-//! What Eq. (3) must do in either reading of its sum (Bouras and Sevasti 2004, §3), and a slow oracle written from the text.
+//! Properties of Eq. (3) in either reading of its sum (Bouras and Sevasti 2004, §3), and a slow oracle written from the text.
 
 use super::*;
 use crate::params::{Default, Params as _, Value};

@@ -201,7 +201,7 @@ fn the_round_trip_time_is_estimated() {
     assert_eq!(sent.signals.iter().map(|s| s.value).collect::<Vec<_>>(), [3.0]);
 }
 
-/// What an oracle says before the round-trip time is known belongs to no interval, however often it says it.
+/// A value of the oracle from before the round-trip time is known belongs to no interval, however often it says it.
 #[test]
 fn what_is_told_before_the_round_trip_time_is_known_does_not_add_up() {
     let mut m = twam(&Params { window_source: WindowSource::Oracle, ..params() }, &[1e6]);

@@ -1,4 +1,4 @@
-//! What ns-2's PI does otherwise; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
+//! The differences of ns-2's PI; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
 
 use super::*;
 use crate::aqm::pi::{Params, Pi};

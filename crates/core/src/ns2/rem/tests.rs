@@ -1,4 +1,4 @@
-//! What ns-2's REM does otherwise, by hand and against a slow form of it; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
+//! The differences of ns-2's REM, by hand and against a slow form of it; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 

@@ -69,7 +69,7 @@ proptest! {
     }
 }
 
-/// What is expected is the head of the first of the two queues, once; none where that is empty.
+/// The expected packet is the head of the first of the two queues, once; none where that is empty.
 #[test]
 fn the_head_of_the_queue_whose_turn_is_next_is_expected() {
     let mut queues: FlowQueues<Stamped> = FlowQueues::new(3);

@@ -20,7 +20,7 @@ pub(super) const UNUSED: libc::c_int = 0xffff;
 /// All packet sockets of the calling thread's network namespace: number, references, type, protocol, interface, …
 const SOCKETS: &str = "/proc/thread-self/net/packet";
 
-/// What holds an interface for us.
+/// The hold on an interface.
 #[derive(Debug)]
 pub struct Claim(OwnedFd);
 
@@ -28,7 +28,7 @@ impl Claim {
     /// Of no interface yet.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new() -> io::Result<Claim> {
         Ok(Claim(sys::packet_socket()?))
     }
@@ -51,7 +51,7 @@ impl Claim {
     /// Lets it go.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn leave(&self) -> io::Result<()> {
         sys::bind_packet(self.0.as_fd(), NOWHERE, UNUSED)
     }
@@ -60,7 +60,7 @@ impl Claim {
 /// Whether a process has taken an interface.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn taken(index: u32) -> io::Result<bool> {
     Ok(claims(&sockets()?, index) > 0)
 }

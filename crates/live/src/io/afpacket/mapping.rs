@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
-/// A mapping, unmapped with its only owner. It hands out raw pointers and nothing else: whoever follows one answers for what the
+/// A mapping, unmapped with its only owner. It hands out raw pointers and nothing else: the code that follows one answers for what the
 /// kernel and others do there meanwhile.
 #[derive(Debug)]
 pub(super) struct Mapping {

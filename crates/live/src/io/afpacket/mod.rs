@@ -54,7 +54,7 @@ impl PortOptions {
     }
 }
 
-/// What [`PortCounts`] don't say of frames.
+/// Frames that [`PortCounts`] do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oddities {
     /// Longer than the ring's places: super-packets of GRO or TSO. Lost.
@@ -77,7 +77,7 @@ impl Binding {
     /// The interface's number; `None` once it was deleted or moved to another network namespace, whatever has its name now.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn index(&self) -> io::Result<Option<u32>> {
         Ok(sys::bound_to(self.0.as_fd())?.filter(|index| *index != NOWHERE))
     }
@@ -144,7 +144,7 @@ impl AfPacket {
     /// To see what a port is bound to.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn binding(&self, port: Port) -> io::Result<Binding> {
         self.ports[port].socket.try_clone().map(Binding)
     }
@@ -156,7 +156,7 @@ impl AfPacket {
         all_of.and_then(|_| outlet.interface_mtu())
     }
 
-    /// What was odd about the frames that came in by a port.
+    /// The oddities of the frames that came in by a port.
     #[must_use]
     pub fn oddities(&self, port: Port) -> Oddities {
         let OnePort { oddities, sent, .. } = &self.ports[port];
@@ -316,7 +316,7 @@ impl OnePort {
     }
 }
 
-/// What asks for all frames of an interface.
+/// The request for all frames of an interface.
 fn promiscuous(index: u32) -> libc::packet_mreq {
     libc::packet_mreq {
         mr_ifindex: index as libc::c_int,

@@ -15,7 +15,7 @@ const NO_QUEUE: &str = "noqueue";
 /// How many frames are sent by one call.
 const SEND_BATCH: usize = 64;
 /// Bytes of memory that frames on their way out may take, the interface's own queue included. The system's default holds 90
-/// full frames: whoever wakes late and sends all that is due would lose the rest.
+/// full frames: a sender that wakes late and sends all that is due would lose the rest.
 const SEND_MEMORY: libc::c_int = 64 << 20;
 
 /// The system call that sends: see [`sys::send_many`]. Tests put an older kernel in its place.
@@ -33,7 +33,7 @@ pub struct Outlet {
     kinds: Kinds,
 }
 
-/// What became of frames.
+/// Frames by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Sent.
@@ -50,7 +50,7 @@ impl Outlet {
     /// Opens one, through which nothing leaves yet: for the interface of this name.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open(interface: &str) -> io::Result<Outlet> {
         // Protocol 0: nothing comes in here.
         let socket = sys::packet_socket()?;
@@ -100,7 +100,7 @@ impl Outlet {
     /// From now on nothing leaves: what is to be sent is refused.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn unbind(&self) -> io::Result<()> {
         sys::bind_packet(self.socket.as_fd(), 0, 0)
     }
@@ -108,7 +108,7 @@ impl Outlet {
     /// Sends frames. One that can't be sent is counted, and the rest goes on.
     ///
     /// # Errors
-    /// What the system says, if it isn't about a frame, or the port's state.
+    /// The system's error, if it isn't about a frame, or the port's state.
     pub fn send(&mut self, frames: &[&[u8]], counts: &mut Sent) -> io::Result<()> {
         frames.chunks(SEND_BATCH).try_for_each(|batch| self.send_batch(batch, counts))
     }
@@ -180,7 +180,7 @@ impl Outlet {
     }
 }
 
-/// What is sent as one.
+/// Frames that are sent as one.
 enum Run {
     Frame,
     Train(Box<Train>),
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     thread_local! {
-        /// What has gone out, and how many trains were refused.
+        /// The frames that have gone out, and how many trains were refused.
         static WIRE: RefCell<(Vec<Vec<u8>>, usize)> = RefCell::default();
     }
 

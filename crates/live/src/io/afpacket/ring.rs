@@ -14,7 +14,7 @@ use crate::io::sys;
 const HEADROOM: usize = 4;
 /// Memory is asked for in blocks of at least this size; a place lies within one.
 const BLOCK: usize = 1 << 16;
-/// What a processor's cache takes in at a time, in bytes.
+/// The bytes of a cache line.
 const LINE: usize = 64;
 /// IEEE 802.1Q, where the kernel doesn't say which tag it was.
 const TAG: u16 = 0x8100;
@@ -118,7 +118,7 @@ impl Ring {
         })
     }
 
-    /// What the kernel wrote at the head of a place. Only where its [status](Ring::is_ours) said that it is ours.
+    /// The header that the kernel wrote at the head of a place. Only where its [status](Ring::is_ours) said that it is ours.
     fn header(&self, place: usize) -> libc::tpacket2_hdr {
         // SAFETY: the place lies within the mapping and begins with the header, aligned as the ring is; whatever is
         // there is numbers only, and the kernel writes nothing while the place is ours.

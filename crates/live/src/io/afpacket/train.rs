@@ -28,7 +28,7 @@ mod flag {
     pub const ECE: u8 = 0x40;
 }
 
-/// What goes before each frame on a socket with PACKET_VNET_HDR: flags, kind of segmentation, length of the headers, bytes
+/// The header of each frame on a socket with PACKET_VNET_HDR: flags, kind of segmentation, length of the headers, bytes
 /// a segment, where the checksum starts and where in there it is written (linux/virtio_net.h).
 pub const PREFIX: usize = 10;
 /// Before a frame that is to go out as it is.
@@ -92,7 +92,7 @@ impl Train {
         (count > 1).then(|| Train { frames: count, body: first.body, datagrams, head: head() })
     }
 
-    /// What goes before the payloads: the prefix, and the long segment's headers.
+    /// The bytes before the payloads: the prefix, and the long segment's headers.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head[..PREFIX + self.body]

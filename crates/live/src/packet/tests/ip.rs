@@ -1,4 +1,4 @@
-//! What is read of an IP packet and its transport.
+//! Tests of what is read of an IP packet and its transport.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What comes before IP: tags, sessions, labels; and what is no IP.
+//! The part before IP: tags, sessions, labels; and what is no IP.
 
 use super::*;
 
@@ -118,7 +118,7 @@ fn tags_are_looked_behind() {
     assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8100; 9], &ip)), Err(Unread::TooDeep));
 }
 
-/// What is not looked into still says in which VLANs and session it came, from whom, and how long it is.
+/// A frame that is not looked into still says in which VLANs and session it came, from whom, and how long it is.
 #[test]
 fn what_is_not_read_has_its_link() {
     let broken = |kinds: &[u16], rest: &[u8]| {

@@ -1,4 +1,4 @@
-//! What is written into frames.
+//! Tests of what is written into frames.
 
 use super::*;
 

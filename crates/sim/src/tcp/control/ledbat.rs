@@ -14,7 +14,7 @@ const BASE_HISTORY: usize = 10;
 const CURRENT_FILTER: usize = 4;
 const MINUTE: f64 = 60.0;
 
-/// What it knows of the one-way delay, in seconds.
+/// The measurements of the one-way delay, in seconds.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     /// TARGET and GAIN (RFC 6817 §2.5).

@@ -15,7 +15,7 @@ pub mod reno;
 use super::{Config, Congestion, Feedback, Profile};
 use inprofile_core::packet::Ecn;
 
-/// What an acknowledgement told the sender, once losses are found.
+/// An acknowledgement as the sender has taken it in, once losses are found.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// When it arrived.
@@ -42,7 +42,7 @@ pub struct Sample {
     pub advanced: bool,
     /// The window was full when it arrived.
     pub limited: bool,
-    /// What the sender is doing about losses.
+    /// The state of loss recovery.
     pub phase: Phase,
     /// The rate at which segments were delivered, where the control [asks for it](Control::wants_rate).
     pub rate: Option<RateSample>,
@@ -87,7 +87,7 @@ pub struct Lost {
     pub delivered: u32,
 }
 
-/// What a connection begins with.
+/// The first parameters of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Start {
     /// The initial window in segments.
@@ -98,7 +98,7 @@ pub struct Start {
     pub random: f64,
 }
 
-/// What the sender is doing about losses.
+/// The state of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing.
@@ -109,7 +109,7 @@ pub enum Phase {
     Loss,
 }
 
-/// What a control sets.
+/// The window that a control sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// The congestion window.
@@ -305,7 +305,7 @@ impl Control {
         }
     }
 
-    /// What the two ends agree on: how marks are told, and the code point of what is sent. A control that can't do without is Reno's then.
+    /// The agreement of the two ends: how marks are told, and the code point of what is sent. A control that can't do without is Reno's then.
     pub fn agreed(&mut self, mode: Option<Feedback>, code_point: Ecn) {
         let lacks = match self {
             // RFC 9331 §4.2: without accurate feedback a sender is no L4S sender; as in Linux, this one is then Reno's.

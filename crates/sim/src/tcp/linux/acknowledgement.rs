@@ -1,4 +1,4 @@
-//! What an acknowledgement does: it tells what has arrived and what has not, losses and marks are answered, the window grows, and what
+//! The processing of an acknowledgement: it tells what has arrived and what has not, losses and marks are answered, the window grows, and what
 //! it allows is sent.
 
 use crate::clock::Clock;
@@ -253,7 +253,7 @@ impl<C: Clock> Sender<C> {
         full
     }
 
-    /// What arrived, by the acknowledgement's number and its SACK blocks.
+    /// Takes in the segments that arrived, by the acknowledgement's number and its SACK blocks.
     #[inline(always)]
     fn take_in(&mut self, ack: &Ack<'_>, now: C) -> AckOutcome {
         let advanced = ack.next > self.board.una();

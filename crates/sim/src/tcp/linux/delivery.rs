@@ -9,7 +9,7 @@ use crate::tcp::control::{Lost, RateSample, least};
 
 use super::scoreboard::sent_after;
 
-/// What is noted when a segment is sent (P.…); when, the scoreboard knows.
+/// The note taken when a segment is sent (P.…); when, the scoreboard knows.
 #[derive(Clone, Copy, Debug)]
 struct Sent<C> {
     /// P.first_send_time: when the first segment of the flight that it belongs to was sent.

@@ -12,7 +12,7 @@ pub struct Frto {
     pub point: u32,
 }
 
-/// What an acknowledgement tells.
+/// The content of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// A segment below [`Frto::point`] has arrived that was sent only once.
@@ -29,7 +29,7 @@ pub struct Evidence {
     pub more: bool,
 }
 
-/// What follows.
+/// The rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// §3.1, step 3b: the timeout was needless.

@@ -9,7 +9,7 @@ use super::Sender;
 use super::acknowledgement::AckSample;
 use super::hystart::HyStart;
 
-/// What ends slow start before something is lost.
+/// The rule that ends slow start before a loss.
 #[derive(Clone, Debug)]
 pub(super) enum Exit {
     /// Nothing.

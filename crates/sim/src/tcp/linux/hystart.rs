@@ -8,10 +8,10 @@ const ACK_DELTA: f64 = 2e-3;
 const LOW_WINDOW: f64 = 16.0;
 const SAMPLES: u32 = 8;
 const DELAY: (f64, f64) = (4e-3, 16e-3);
-/// What offloading may add to a round-trip time (`hystart_ack_delay`); less only above 2 Gbit/s.
+/// The delay that offloading may add to a round-trip time (`hystart_ack_delay`); less only above 2 Gbit/s.
 const ACK_DELAY: f64 = 1e-3;
 
-/// What it knows of the round under way.
+/// The measurements of the round under way.
 #[derive(Clone, Debug)]
 pub struct HyStart {
     /// The round ends when this is acknowledged.

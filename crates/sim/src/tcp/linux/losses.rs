@@ -1,4 +1,4 @@
-//! What is lost: a recovery begins and ends (RFC 8985 §6.2, RFC 9937), and a timeout that proves needless is undone (RFC 5682).
+//! Losses: a recovery begins and ends (RFC 8985 §6.2, RFC 9937), and a timeout that proves needless is undone (RFC 5682).
 
 use crate::clock::Clock;
 use crate::tcp::control::Cause;

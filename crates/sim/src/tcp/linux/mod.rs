@@ -42,7 +42,7 @@ use undo::Undo;
 /// A fraction of a segment that counts as none: arithmetic is exact to less.
 const FRACTION: f64 = 1e-9;
 
-/// What the sender is doing about losses.
+/// The state of loss recovery.
 #[derive(Clone, Debug)]
 enum State {
     /// Nothing.
@@ -70,7 +70,7 @@ impl State {
     }
 }
 
-/// What the timer is set for.
+/// The purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pending {
     Retransmission,
@@ -131,7 +131,7 @@ pub struct Sender<C: Clock> {
     initial_window: u32,
     /// A full segment's payload in bytes.
     segment: u32,
-    /// What ends slow start.
+    /// The rule that ends slow start.
     exit: Exit,
     /// The AccECN Option's counts.
     reader: Reader,
@@ -221,7 +221,7 @@ impl<C: Clock> Sender<C> {
         self.send(true, now, host);
     }
 
-    /// What controls set.
+    /// The window that controls set.
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }
@@ -278,7 +278,7 @@ impl<C: Clock> Sender<C> {
         u64::from(self.board.max()) + self.tally.retransmissions
     }
 
-    /// What it has done since the start of the run.
+    /// The counts of it since the start of the run.
     pub fn tally(&self) -> Tally {
         self.tally
     }

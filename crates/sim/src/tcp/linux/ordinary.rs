@@ -104,7 +104,7 @@ mod tests {
 
     const MS: u64 = 1_000_000_000;
 
-    /// What the sender has asked for, and what it has sent.
+    /// The timers that the sender has set, and the segments it has sent.
     struct Ports {
         now: Exact,
         timers: [Option<Exact>; 3],

@@ -25,7 +25,7 @@ impl PrrRules {
     }
 }
 
-/// What a sender has outstanding when a recovery begins, in segments.
+/// The outstanding segments when a recovery begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Outstanding {
     /// The window.

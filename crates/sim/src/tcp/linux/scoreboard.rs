@@ -1,4 +1,4 @@
-//! What became of each segment that is outstanding: when it was last sent, and whether it has arrived, is lost, or was sent again
+//! The state of each segment that is outstanding: when it was last sent, and whether it has arrived, is lost, or was sent again
 //! (RFC 8985 §5.2).
 
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub struct Scoreboard<C> {
     lost: u32,
     /// No segment below this is lost.
     no_lost_below: u32,
-    /// What has arrived above `una`, as blocks in order: what a SACK option repeats is found without looking at each segment.
+    /// The segments that have arrived above `una`, as blocks in order: what a SACK option repeats is found without looking at each segment.
     arrived: Vec<(u32, u32)>,
     /// Retransmissions in the order of time. One is stale once its segment has arrived, is lost or was sent again. First transmissions
     /// need no such list: their order is that of the numbers.
@@ -291,7 +291,7 @@ impl<C: Clock> Scoreboard<C> {
         }
     }
 
-    /// What counts as lost is in flight after all.
+    /// Segments that count as lost are in flight after all.
     pub fn unmark_lost(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.lost = false);
         self.lost = 0;

@@ -1,4 +1,4 @@
-//! What leaves, and when: lost segments first, as many as the window allows, in trains where the sender paces.
+//! The order and the times of sending: lost segments first, as many as the window allows, in trains where the sender paces.
 
 use crate::clock::Clock;
 use crate::tcp::{EcnBits, Host, TimerKind};
@@ -76,13 +76,13 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// What may be sent next, if the window has room: a lost segment, or new data.
+    /// The next segment to send, if the window has room: a lost segment, or new data.
     #[inline(always)]
     fn next_segment(&mut self) -> Option<u32> {
         if self.has_room() { self.next_in_window() } else { None }
     }
 
-    /// What may be sent next, as the window has room.
+    /// The next segment to send, as the window has room.
     #[inline(always)]
     fn next_in_window(&mut self) -> Option<u32> {
         match self.board.first_lost() {
@@ -165,7 +165,7 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// Nothing is in flight, for want of data until now.
+    /// Nothing is in flight, as there was no data until now.
     fn restart_from_idle(&mut self, now: f64) {
         let mut window = self.window();
         self.control.restarts_from_idle(now, &mut window);

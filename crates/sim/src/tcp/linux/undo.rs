@@ -14,7 +14,7 @@ pub fn current_ssthresh(window: Window) -> f64 {
 /// A reduction for a loss.
 #[derive(Clone, Debug)]
 pub struct Undo {
-    /// What it reduced; none if a mark asked for a reduction, too (`prior_ssthresh` is 0).
+    /// The values before the reduction; none if a mark asked for a reduction, too (`prior_ssthresh` is 0).
     prior: Option<Window>,
     /// SND.UNA at that time (`undo_marker`): segments below it are another recovery's.
     marker: u32,
@@ -39,7 +39,7 @@ impl Undo {
         self.prior = None;
     }
 
-    /// What was reduced, if it may be restored.
+    /// The values before the reduction, if they may be restored.
     pub fn prior(&self) -> Option<Window> {
         self.prior
     }

@@ -18,7 +18,7 @@ use sack::Sack1;
 /// Duplicate acknowledgements that mean a loss (`numdupacks_`).
 const DUP_THRESH: i32 = 3;
 
-/// What last changed the window (`last_cwnd_action_`).
+/// The event that last changed the window (`last_cwnd_action_`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     None,
@@ -117,7 +117,7 @@ impl<C: Clock> Sender<C> {
         f64::from(self.base.ssthresh)
     }
 
-    /// What it has done since the start of the run.
+    /// The counts of it since the start of the run.
     pub fn tally(&self) -> Tally {
         self.base.tally
     }

@@ -136,7 +136,7 @@ impl Sack1 {
     }
 }
 
-/// What the receiver has above the first hole, and up to where holes have been retransmitted (`ScoreBoardRQ`).
+/// The segments that the receiver has above the first hole, and up to where holes have been retransmitted (`ScoreBoardRQ`).
 #[derive(Clone, Debug)]
 struct Scoreboard {
     /// From, to (excluded); ascending, apart from each other.

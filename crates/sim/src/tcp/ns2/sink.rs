@@ -1,4 +1,4 @@
-//! What ns-2's receivers (`Agent/TCPSink/DelAck`, `/Sack1`) do otherwise than the RFCs.
+//! The differences of ns-2's receivers (`Agent/TCPSink/DelAck`, `/Sack1`) from the RFCs.
 
 /// SACK blocks an acknowledgement carries, and the receiver remembers (`max_sack_blocks_`).
 pub const MAX_SACK_BLOCKS: usize = 3;

@@ -1,6 +1,6 @@
 //! Explicit congestion notification at the sender (RFC 3168): the bits its segments carry, and its reaction to ECN-Echo.
 //!
-//! What it is until the SYN/ACK arrives is what the sender asks for; then what the two ends [agree on](crate::tcp::negotiation).
+//! Until the SYN/ACK arrives it is what the sender asks for; then what the two ends [agree on](crate::tcp::negotiation).
 
 use inprofile_core::packet;
 
@@ -11,7 +11,7 @@ use crate::tcp::{Config, EcnBits, Feedback, Flags, Host, TimerKind, accurate_ecn
 
 use super::Sender;
 
-/// What the sender remembers of its window reductions.
+/// The sender's record of its window reductions.
 #[derive(Clone, Debug)]
 pub struct Ecn {
     /// How marks come back.

@@ -21,7 +21,7 @@ const CSS_ROUNDS: u32 = 5;
 /// RFC 9406 §4.3: L, where the sender does not pace. A paced one has no limit.
 const L: u32 = 8;
 
-/// What it knows of this round and of the one before.
+/// The measurements of this round and of the one before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HyStartPlusPlus {
     /// windowEnd: the round ends when this segment is acknowledged.

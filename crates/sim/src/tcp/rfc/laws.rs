@@ -1,4 +1,4 @@
-//! What holds whatever acknowledgements arrive: a loss, a mark or a timeout leaves a threshold of no more than its share of the window just
+//! Properties that hold whatever acknowledgements arrive: a loss, a mark or a timeout leaves a threshold of no more than its share of the window just
 //! left, and of FlightSize.
 
 use inprofile_core::units::Duration;
@@ -38,7 +38,7 @@ fn config(congestion: Congestion, ecn: bool) -> Config {
     Config { congestion, window: 300, min_rto: Duration::from_millis(1000), ecn, ..Config::default() }
 }
 
-/// What happens to the sender.
+/// The event at the sender.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// Of a thousandth of what is outstanding, so much more is acknowledged.

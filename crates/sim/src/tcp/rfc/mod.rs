@@ -410,7 +410,7 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// What could be sent now waits for a random time first.
+    /// The next segment waits for a random time first.
     #[inline(never)]
     fn start_jitter<H: Host<Clock = C>>(&mut self, host: &mut H) {
         let delay = self.jitter * host.uniform();
@@ -491,7 +491,7 @@ impl<C: Clock> Sender<C> {
         u64::from(self.snd_max) + self.tally.retransmissions
     }
 
-    /// What it has done since the start of the run.
+    /// The counts of it since the start of the run.
     pub fn tally(&self) -> Tally {
         self.tally
     }

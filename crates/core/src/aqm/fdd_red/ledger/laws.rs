@@ -1,4 +1,4 @@
-//! What holds for the ledger in every reading: derived from Fig. 2 in docs/readings/fdd-red.md, not from the code.
+//! Properties of the ledger in every reading: derived from Fig. 2 in docs/readings/fdd-red.md, not from the code.
 
 use super::*;
 use crate::rng::Rng;
@@ -116,7 +116,7 @@ fn shares_of_the_drops() {
     }
 }
 
-/// Charged alone, partners take turns, whoever's arrivals draw the decisions.
+/// Charged alone, partners take turns, no matter whose arrivals cause the decisions.
 #[test]
 fn partners_alone_share_drops_evenly() {
     let options = (Latest::Oldest, Charge::Partner, Ties::Random);

@@ -1,4 +1,4 @@
-//! What holds for FDD-RED with any parameters and any arrivals.
+//! Properties of FDD-RED with any parameters and any arrivals.
 
 use super::*;
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};

@@ -1,4 +1,4 @@
-//! What the coupling is for: a scalable flow and a Classic one get about the same rate (RFC 9332 §2.1, Appendix C). Windows and
+//! The purpose of the coupling: a scalable flow and a Classic one get about the same rate (RFC 9332 §2.1, Appendix C). Windows and
 //! acknowledgements of two textbook senders over a link of a packet a millisecond.
 
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ fn a_scalable_and_a_classic_flow_share_the_link() {
     assert!(got[0] + got[1] > 0.95 * 30_000.0, "{got:?}");
 }
 
-/// What the coupling prevents: one queue that marks both alike is the scalable flow's.
+/// The failure that the coupling prevents: one queue that marks both alike is the scalable flow's.
 #[test]
 fn without_coupling_the_classic_flow_starves() {
     let codel = crate::aqm::codel::Params { ecn: true, ..defaults() };

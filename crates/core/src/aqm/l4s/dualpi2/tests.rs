@@ -96,7 +96,7 @@ fn small_packets_have_no_advantage_at_the_limit() {
 struct Run {
     b: Bench,
     ms: u64,
-    /// What left, and when.
+    /// The packets that left, and when.
     left: Vec<(Left, u64)>,
     /// Counts at half time.
     half: Vec<(&'static str, u64)>,
@@ -347,7 +347,7 @@ impl Oracle {
         }
     }
 
-    /// What leaves: its bits and size; and how many are dropped before it.
+    /// The packet that leaves: its bits and size; and how many are dropped before it.
     fn dequeue(&mut self, ms: u64) -> (Option<(u8, u32)>, u32) {
         let mut dropped = 0;
         while !self.lq.is_empty() || !self.cq.is_empty() {
@@ -443,7 +443,7 @@ proptest! {
         }
     }
 
-    /// What waits in one queue leaves in the order in which it came (no reordering within a queue).
+    /// Packets in one queue leave in the order in which they came (no reordering within a queue).
     #[test]
     fn each_queue_is_first_in_first_out(steps in proptest::collection::vec((0u8..4, 0u8..4), 10..300)) {
         let mut b = bench(&defaults());

@@ -179,7 +179,7 @@ impl Oracle {
         false
     }
 
-    /// What leaves, by the bits of its header, and how many are dropped before.
+    /// The packet that leaves, by the bits of its header, and how many are dropped before.
     fn dequeue(&mut self) -> (Option<u8>, u32) {
         let mut dropped = 0;
         while let Some((_, ecn)) = self.queue.pop_front() {

@@ -107,7 +107,7 @@ fn odd_parameters_are_refused() {
     assert_eq!(check(Params { max_th: Backlog::Packets(5.0), ..params(1, 0.002) }), Err("min_th"));
 }
 
-/// What the paper's Fig. 1 says, with lists and fractions: the average, the draw, RED's spacing.
+/// The paper's Fig. 1 with lists and fractions: the average, the draw, RED's spacing.
 struct Oracle {
     waiting: Vec<u32>,
     avg: f64,

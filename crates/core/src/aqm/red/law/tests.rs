@@ -160,7 +160,7 @@ proptest! {
         prop_assert_eq!(c.p_b(c.end(gentle) + a, gentle), 1.0);
     }
 
-    /// Arrivals that are dropped leave the link idle: whoever looks, each moment ages an average once.
+    /// Arrivals that are dropped leave the link idle: however often the average is looked at, each moment ages it once.
     #[test]
     fn idle_time_counts_once(w_q in 0.001f64..0.5, looks in prop::collection::vec(0f64..50.0, 1..10)) {
         let mut looks = looks;

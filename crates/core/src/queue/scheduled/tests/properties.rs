@@ -1,4 +1,4 @@
-//! What holds for every scheduler and every traffic, and each scheduler's own law.
+//! Properties of every scheduler under any traffic, and each scheduler's own law.
 
 use super::*;
 use crate::units::Bytes;

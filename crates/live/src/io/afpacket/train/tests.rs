@@ -33,7 +33,7 @@ const PLAIN: Made = Made {
 };
 
 impl Made {
-    /// What the sender's stack sends behind it.
+    /// The frames that the sender's stack sends behind it.
     fn next(&self) -> Made {
         Made { id: self.id.wrapping_add(1), seq: self.seq.wrapping_add(self.payload as u32), ..self.clone() }
     }
@@ -106,7 +106,7 @@ fn seal(f: &mut [u8]) {
     f[check..check + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// What the kernel makes of a long packet: pieces of `gso_size` bytes behind a copy of the headers each; PSH on the last
+/// The pieces into which the kernel cuts a long packet: pieces of `gso_size` bytes behind a copy of the headers each; PSH on the last
 /// only, numbers counted on, lengths and checksums anew.
 pub(in crate::io::afpacket) fn segmented(head: &[u8], payload: &[u8]) -> Vec<Vec<u8>> {
     let field = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
@@ -312,7 +312,7 @@ fn a_zero_written_as_ffff_is_not_rewritten() {
 }
 
 proptest! {
-    /// What comes out is what went in, byte for byte, whatever it is: segments of several connections that follow each
+    /// The bytes that come out are those that went in, whatever they are: segments of several connections that follow each
     /// other or don't, with bits turned over on the way.
     #[test]
     fn what_leaves_is_what_came(

@@ -74,7 +74,7 @@ impl State {
     }
 }
 
-/// What every step of one acknowledgement works with.
+/// The values that every step of one acknowledgement works with.
 #[derive(Clone, Copy, Debug)]
 struct Acked<'a> {
     now: f64,

@@ -12,7 +12,7 @@ use crate::tcp::linux::Sender;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Flags, Host, Profile, TimerKind};
 
-/// What the sender has asked for.
+/// The timers that the sender has set.
 pub(super) struct Ports {
     pub(super) now: Exact,
     timers: [Option<Exact>; 3],
@@ -103,7 +103,7 @@ impl Path {
         self.ports.now.secs()
     }
 
-    /// What was sent joins the queue.
+    /// The packet that was sent joins the queue.
     pub(super) fn launch(&mut self) {
         let now = self.now();
         while self.waiting.front().is_some_and(|at| *at <= now) {

@@ -1,4 +1,4 @@
-//! What a spurious loss recovery restores (§5.5.11): the model as it was when the recovery began, and the state that losses have ended.
+//! The state that a spurious loss recovery restores (§5.5.11): the model as it was when the recovery began, and the state that losses have ended.
 //!
 //! The sender marks losses before it begins to recover from them. The state is saved before the first of them is taken in, as the draft's text
 //! has it ("when a loss recovery episode starts"); its pseudocode would save once more as recovery begins, and so what those losses have made of

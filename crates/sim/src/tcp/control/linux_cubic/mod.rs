@@ -41,7 +41,7 @@ fn ticks(seconds: f64) -> i64 {
     (seconds * HZ as f64) as i64
 }
 
-/// What it remembers. Windows are in segments, moments in ticks, the function's time in 2^-10 s.
+/// The state. Windows are in segments, moments in ticks, the function's time in 2^-10 s.
 #[derive(Clone, Debug)]
 pub struct LinuxCubic {
     /// Segments to be acknowledged for one more in the window (`cnt`).
