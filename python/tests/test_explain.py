@@ -73,6 +73,12 @@ def test_the_sentence_counts_losses_and_says_who_held_the_buffer() -> None:
     assert "bottleneck drops what was bought as it drops all else" in found.because
 
 
+def test_flows_of_its_own_group_are_the_rest_of_it() -> None:
+    contracts = {"flows.assured.count": 8, "flows.assured.contract": ["350 kbit/s"] * 7 + ["500 kbit/s"]}
+    scenario = parse(STARTER).with_(SHORT).with_({"links.bottleneck.queue": DROP_TAIL, **contracts})
+    assert "while the rest of assured held 8" in explain(scenario.run(2), "assured.7").because
+
+
 def test_nothing_is_said_where_nothing_is_amiss() -> None:
     result = parse(STARTER).with_(SHORT).run(2)
     for flow in ("assured.0", "assured.3", "assured"):
@@ -125,7 +131,7 @@ def test_the_command_ends_in_the_sentence_and_tries_it(
     sentence, hint = capsys.readouterr().out.strip().splitlines()[-2:]
     assert sentence.startswith("assured.3 got ")
     assert hint.startswith(
-        "To see it with room of its own in the queue, by colours: --try, or run it with --set "
+        "To see it with room of its own in the queue, by colours, add --try, or run it with --set "
     )
     with pytest.raises(SystemExit):
         app(["explain", str(tmp_path / "r"), "--flow", "assured.3", "--try", "--json"])
@@ -135,3 +141,15 @@ def test_the_command_ends_in_the_sentence_and_tries_it(
     with pytest.raises(SystemExit):
         app(["explain", str(tmp_path / "r"), "--flow", "assured.3", "--try"])
     assert "% of the gap closed." in capsys.readouterr().out.strip().splitlines()[-1]
+
+
+def test_run_offers_to_explain_the_flow_that_fell_shortest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.toml").write_text(STARTER)
+    queue = 'links.bottleneck.queue={aqm = "drop_tail", limit = "40 packets"}'
+    with pytest.raises(SystemExit):
+        app(
+            ["run", str(tmp_path / "mine.toml"), "--seeds", "1", "--set", queue, "--out", str(tmp_path / "r")]
+        )
+    assert capsys.readouterr().out.strip().endswith("--flow assured.3")

@@ -39,7 +39,7 @@ const TABS: readonly [string, string][] = [
   ["flows", "Flows"],
   ["series", "Over time"],
   ["packets", "Packets"],
-  ["queue", "Queue"],
+  ["queue", "Play the queue"],
   ["whatif", "What if"],
   ["origin", "Provenance"],
 ];

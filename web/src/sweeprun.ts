@@ -13,7 +13,7 @@ import { whatIf } from "./whatif";
 const TABS: readonly [string, string][] = [
   ["series", "Over time"],
   ["packets", "Packets"],
-  ["queue", "Queue"],
+  ["queue", "Play the queue"],
   ["whatif", "What if"],
 ];
 

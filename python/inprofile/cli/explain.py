@@ -153,10 +153,8 @@ def _removal(found: Explanation) -> str:
         return " ".join(f"--set {shlex.quote(f'{key}={toml(value)}')}" for key, value in changes)
 
     groups = [found.causes] if found.together else [(cause,) for cause in found.causes]
-    return "\n".join(
-        f"To see it with {' and '.join(KINDS[c.kind] for c in group)}: --try, or run it with {keys(*group)}"
-        for group in groups
-    )
+    ways = [(" and ".join(KINDS[c.kind] for c in group), keys(*group)) for group in groups]
+    return "\n".join(f"To see it with {what}, add --try, or run it with {how}" for what, how in ways)
 
 
 def _name(fate: Fate) -> str:

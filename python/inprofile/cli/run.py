@@ -159,7 +159,9 @@ def run(
         say(as_text(result, flows))
         if out is not None:
             say(f"\nWritten to {out}. Read it with inprofile.read, or ask why a flow got its rate:")
-            say(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
+            contracts = result.contracts
+            first = str(result.rows("flows")[0].keys["flow"])
+            say(f"  inprofile explain {out} --flow {contracts.total.worst_flow if contracts else first}")
 
 
 def _write_packets(

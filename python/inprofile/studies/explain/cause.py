@@ -274,8 +274,9 @@ def _shared(f: Facts) -> Iterator[Cause]:
     group = max(others, key=others.__getitem__)
     whole = sum(others.values())
     free = all(f.group_of(g).get("contract") is None for g in others)
-    who = "best effort" if free else group if others[group] > 0.5 else "the other flows"
-    share = others[group] if who == group else whole
+    named = group if group != f.group else f"the rest of {group}"
+    who = "best effort" if free else named if others[group] > 0.5 else "the other flows"
+    share = others[group] if who == named else whole
     because = (
         f"{link} drops what was bought as it drops all else: {_count(worst.packets)} of its"
         f" {_count(f.lost)} losses were {worst.cause.replace('_', ' ')} there while {who} held"
