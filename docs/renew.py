@@ -12,10 +12,12 @@ from datetime import date
 from pathlib import Path
 
 from inprofile import papers
-from inprofile.papers import today, verdicts
+from inprofile.papers import advice, today, verdicts
 from inprofile.run.records import record_lines
 from inprofile.studies.atlas.store import NAME
 from inprofile.studies.compare.advice import COMMITTED
+
+PICTURES = Path(__file__).parent / "images" / "papers"
 
 
 def renew(reports: Path) -> list[str]:
@@ -32,8 +34,13 @@ def renew(reports: Path) -> list[str]:
                 copied.append(f"{name}: {what}")
         results = reports / name / "results.json"
         if results.exists():
+            data = json.loads(results.read_text("utf-8"))
+            if data.get("advice") and not data["quick"]:
+                advice.write(folder, data)
+                shutil.copyfile(reports / name / "advice.svg", PICTURES / f"{name}.svg")
+                copied.append(f"{name}: figures of its advice")
             try:
-                taken = verdicts.taken(json.loads(results.read_text("utf-8")), date.today().isoformat())
+                taken = verdicts.taken(data, date.today().isoformat())
             except ValueError as error:
                 sys.exit(f"{results}: {error}")
             verdicts.write(taken, folder)

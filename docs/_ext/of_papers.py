@@ -1,10 +1,11 @@
 """A paper on the site's pages: its reference, its claims, their verdicts, and where each holds.
 
-Directives: `paper NAME` and `claims NAME`, from the paper's folder.
+Directives: `advice NAME`, `paper NAME` and `claims NAME`, from the paper's folder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from from_code import html, table
 
-from inprofile.papers import Paper, load, today, verdicts
+from inprofile.papers import Paper, advice, load, today, verdicts
 from inprofile.papers.judge import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.studies.atlas.store import committed
@@ -27,9 +28,49 @@ __all__ = ["setup"]
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Make the directives known to Sphinx."""
+    app.add_directive("advice", AdviceDirective)
     app.add_directive("paper", PaperDirective)
     app.add_directive("claims", Claims)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class AdviceDirective(Directive):
+    """What to make of a paper, in four sentences and a picture."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Take them from the paper's folder; raise ValueError where it has none."""
+        paper = load(self.arguments[0])
+        found = advice.committed(paper)
+        if found is None:
+            raise ValueError(f"{paper.name} has no advice with figures: make renew")
+        about, figures = found
+        said = "".join(
+            f"<dt>{escape(s.heading)}</dt><dd>{_marked(s)}{_ready(paper, about, s.id)}</dd>"
+            for s in advice.sentences(paper, about, figures)
+        )
+        picture = nodes.image(uri=f"/images/papers/{paper.name}.svg", alt=about["caption"])
+        shown = nodes.figure("", picture, nodes.caption("", about["caption"]))
+        return [nodes.container("", html(f"<dl>{said}</dl>"), shown, classes=["advised"])]
+
+
+def _marked(sentence: advice.Sentence) -> str:
+    return "".join(f"<code>{escape(x)}</code>" if code else escape(x) for code, x in sentence.parts)
+
+
+def _ready(paper: Paper, about: Mapping[str, Any], sentence: str) -> str:
+    """Settings to be taken as they are, below the sentence that speaks of them."""
+    if sentence != "settings":
+        return ""
+    pastes = "".join(
+        f"<details><summary>{escape(p['title'])}</summary><pre>{escape(p['text'].strip())}</pre></details>"
+        for p in about.get("pastes", ())
+    )
+    return (
+        f"<p>As an experiment: <code>inprofile reproduce {paper.name} --quick</code> writes"
+        f" <code>reports/{paper.name}/experiment.toml</code>.</p>{pastes}"
+    )
 
 
 class PaperDirective(Directive):

@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
+import inprofile
 import papers_synthetic as synthetic
 from inprofile import papers
 from inprofile.charts.curves import curve, frontier, lines
 from inprofile.charts.files import write_figures
+from inprofile.papers.advice import HEADINGS
 from inprofile.papers.judge import Verdict
 from inprofile.papers.report import Report
 from inprofile.studies.reproduce.report import render, report_json, write, write_overview
 from inprofile.studies.reproduce.report.data import holds_where, measures_csv
-from inprofile.studies.reproduce.report.short import in_three, too_few_seeds
+from inprofile.studies.reproduce.report.seeds import too_few_seeds
 
 SETUPS = [s["id"] for s in papers.load("ard").setups]
 
@@ -65,7 +67,7 @@ def test_it_loads_nothing(html: str, page: Page) -> None:
     for tag, attributes in page.elements:
         for name in ("src", "href", "action", "data", "poster", "srcset"):
             value = attributes.get(name) or ""
-            beside = value in ("../index.html", "../glossary.html")
+            beside = value in ("../index.html", "../glossary.html", "experiment.toml")
             assert value.startswith(("#", "data:")) or beside or not value, (tag, name, value)
     # The library that draws the charts has addresses in its text; the page around it has none.
     bundle = max(re.findall(r"<script>(.*?)</script>", html, re.S), key=len)
@@ -125,37 +127,20 @@ def two_setups() -> Report:
     return made
 
 
-def test_the_page_opens_with_what_when_and_why_not() -> None:
-    made = two_setups()
-    what, when, why = (sentence for _, sentence in in_three(made, None))
-    assert what.startswith(
-        "In the primary set-up, “As described”, all 10 claims are reproduced; 2 of 8 printed"
-    )
-    fitted = "(found after seeing the paper's numbers)"
-    assert when == f"Under “Tail-drop edge” {fitted} A1 and A8 no longer hold."
-    assert why == "No claim falls short in the primary set-up."
-    text = " ".join(" ".join(Page(render(made)).words).split())
-    assert all(sentence in text for sentence in (what, when, why))
-    # The other way round: the primary set-up is the one that falls short.
-    made.paper.about["setups"].reverse()
-    what, when, why = (sentence for _, sentence in in_three(made, None))
-    assert "of 10 claims A2, A3, A4, A5, A6, A7, A9 and A10 are reproduced, A8 is reproduced in part" in what
-    assert when == "Under “As described” A1 and A8 hold too."
-    assert why.startswith("A8 holds only in part (drops at the core, ARD below RIO (4 flows)")
-    assert "A1 is not shown (fairness index of" in why
+def test_the_page_opens_with_four_sentences_and_a_picture() -> None:
+    made = synthetic.report()
+    html = render(made)
+    first = html[: html.index("<nav")]
+    said = " ".join(" ".join(Page(first).words).split())
+    assert all(heading in said for heading in HEADINGS.values())
+    assert first.count('data-chart="advice"') == 1
+    # Written for who has not read the paper.
+    assert not re.search(r"\bA\d+\b", said)
 
 
-def test_the_atlas_is_part_of_the_answer() -> None:
-    claims = [
-        {"id": f"A{i}", "share_holds": share, "decisive": ["rtt"] if i < 3 else []}
-        for i, share in enumerate((1.0, 0.5, 0.0, 0.02), 1)
-    ]
-    atlas = {"points": 64, "claims": claims, "factors": [{"id": "rtt", "title": "What an RTT is"}]}
-    when = dict(in_three(synthetic.report(), atlas))["When"]
-    assert when.endswith(
-        "Over 64 points of readings and unstated inputs, claims hold as follows: A1 at nine tenths of them or"
-        " more, A2 at some, A4 at less than a tenth, A3 at none; most decisive: “What an RTT is”."
-    )
+def test_a_sentence_that_the_runs_do_not_bear_out_says_so() -> None:
+    html = render(synthetic.report())
+    assert "These runs do not bear this out: none is 0.79, not &gt; 0.98, gain is 0.2, not &lt; 0.01." in html
 
 
 def test_claims_that_few_seeds_cannot_show_are_named() -> None:
@@ -227,7 +212,9 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
     made = synthetic.report(drops_core=0.0, fi=0.8)
     path = write(made, tmp_path / "ard")
     assert path == tmp_path / "ard" / "index.html"
-    assert sorted(p.name for p in path.parent.iterdir()) == ["index.html", "measures.csv", "results.json"]
+    names = ["advice.svg", "experiment.toml", "index.html", "measures.csv", "results.json"]
+    assert sorted(p.name for p in path.parent.iterdir()) == names
+    assert inprofile.load(path.parent / "experiment.toml").flows == 4
     data = json.loads((path.parent / "results.json").read_text("utf-8"))
     assert data == json.loads(json.dumps(report_json(made)))
     assert [(c["id"], c["setup"]) for c in data["claims"]] == [

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMATS", "write_figures"]
+__all__ = ["FORMATS", "svg", "write_figures"]
 
 #: What figures can be written as.
 FORMATS = ("svg", "pdf")
@@ -32,11 +32,22 @@ def write_figures(charts: Mapping[str, Mapping[str, Any]], folder: Path, form: s
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, spec in charts.items():
-        sized = {**spec, "width": WIDTH, "config": PRINT}
         path = folder / f"{re.sub(r'[^A-Za-z0-9.+-]+', '-', name).strip('-').lower()}.{form}"
         if form == "svg":
-            path.write_text(vl_convert.vegalite_to_svg(sized), encoding="utf-8")
+            path.write_text(svg(spec), encoding="utf-8")
         else:
-            path.write_bytes(vl_convert.vegalite_to_pdf(sized))
+            path.write_bytes(vl_convert.vegalite_to_pdf(_sized(spec, WIDTH)))
         written.append(path)
     return written
+
+
+def svg(spec: Mapping[str, Any], width: int = WIDTH) -> str:
+    """A chart as SVG, so many points wide."""
+    import vl_convert
+
+    made: str = vl_convert.vegalite_to_svg(_sized(spec, width))
+    return made
+
+
+def _sized(spec: Mapping[str, Any], width: int) -> dict[str, Any]:
+    return {**spec, "width": width, "config": PRINT}

@@ -24,7 +24,7 @@ from .runs import ProbeRuns
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["context"]
+__all__ = ["DELAY", "GOODPUT", "context", "points"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
@@ -92,7 +92,7 @@ def _in_short(runs: ProbeRuns, titles: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def _points(f: Frontier, scheme: str) -> list[dict[str, Any]]:
+def points(f: Frontier, scheme: str) -> list[dict[str, Any]]:
     """Rows of a frontier chart."""
     rows = []
     for at, goodput, delay in zip(f.values, f["goodput"], f["delay"], strict=True):
@@ -114,7 +114,7 @@ def _points(f: Frontier, scheme: str) -> list[dict[str, Any]]:
 
 
 def _frontiers(lines: Mapping[str, Frontier], name: str, charts: Charts) -> str:
-    rows = [row for scheme, f in lines.items() for row in _points(f, scheme)]
+    rows = [row for scheme, f in lines.items() for row in points(f, scheme)]
     charts[name] = frontier(rows, list(lines), x=GOODPUT, y=DELAY, log=(False, True))
     return name
 

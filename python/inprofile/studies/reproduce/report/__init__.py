@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from ....charts.files import write_figures
 from ....run.storage import replace_files
+from .advised import advised_experiment, picture_svg
 from .data import measures_csv, report_json
 from .overview import write_overview
 from .page import compose, render
 
 if TYPE_CHECKING:
+    from ....papers.advice import Advice
     from ....papers.report import Report
 
 __all__ = ["render", "report_json", "write", "write_overview"]
@@ -21,17 +23,23 @@ __all__ = ["render", "report_json", "write", "write_overview"]
 def write(report: Report, folder: Path, figures: str | None = None) -> Path:
     """Write `index.html`, `results.json` and `measures.csv` into `folder`; return the page's path.
 
+    Of a paper with advice also `experiment.toml`, the experiment that it speaks of, and `advice.svg`.
+
     `figures`, "svg" or "pdf", adds `figures/` with every chart, fit to print.
     """
     # All of it first: who is interrupted here keeps the earlier report whole.
-    data = json.dumps(report_json(report), ensure_ascii=False, allow_nan=False, indent=1)
     composed = compose(report)
+    advice: Advice | None = composed[0]["advice"]
+    data = json.dumps(report_json(report), ensure_ascii=False, allow_nan=False, indent=1)
     page = folder / "index.html"
     texts = {
         folder / "results.json": data + "\n",
         folder / "measures.csv": measures_csv(report),
         page: render(report, composed),
     }
+    if advice is not None:
+        texts[folder / "experiment.toml"] = advised_experiment(report, advice)
+        texts[folder / "advice.svg"] = picture_svg(advice.picture)
     folder.mkdir(parents=True, exist_ok=True)
     replace_files({path: text.encode() for path, text in texts.items()})
     if figures is not None:

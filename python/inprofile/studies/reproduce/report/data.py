@@ -10,6 +10,7 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from ....metrics.stats import Bounds, estimated
+from ....papers.advice import advice_of
 from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Outcome, Verdict
 from ....papers.rows import TableRow, bounds_of, printed_rows
 from ....papers.verdicts import Answered, total
@@ -28,7 +29,8 @@ def report_json(report: Report) -> dict[str, Any]:
     A claim's `source` is "run" where it was judged from this run, "committed" where not all its experiments
     were run here: then its verdict and counts are those of the last `--full`, of the day and version that
     `committed` says, and it has no samples. `not_run` names what has neither. `today` has every claim and
-    scheme under today's TCP senders, null for a paper that was never run so.
+    scheme under today's TCP senders, null for a paper that was never run so. `advice` has the figures of the
+    page's first sentences, null for a paper that has none.
     """
     paper = report.paper
     claims = paper.module("claims")
@@ -66,6 +68,8 @@ def report_json(report: Report) -> dict[str, Any]:
             for row in table(report)
         ],
         "today": report.today,
+        # The figures that the first screen's sentences give.
+        "advice": None if (advice := advice_of(report)) is None else advice.figures,
         **(claims.more(paper, report.cells) if hasattr(claims, "more") else {}),
         "measures": [
             {

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from ....charts.page import Charts, environment, figure, page_parts
 from ....metrics.quantity import number
 from ....papers import assumptions, verdicts
+from ....papers.advice import advice_of
 from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict
 from ....papers.judge_text import aligned, least_words, per
 from .atlas import atlas_context
-from .short import in_three, too_few_seeds
+from .seeds import too_few_seeds
 from .today import today_context
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ SIGNS = {
 def compose(report: Report) -> tuple[dict[str, Any], Charts]:
     """Make the paper's own part of the page: what its template shows, and its charts by name."""
     charts: Charts = {}
-    return report.paper.module("page").context(report, charts), charts
+    advice = advice_of(report)
+    if advice is not None:
+        charts["advice"] = advice.picture
+    return {**report.paper.module("page").context(report, charts), "advice": advice}, charts
 
 
 def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None) -> str:
@@ -50,7 +54,6 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             about=paper.about,
             setups=report.shown,
             committed=report.committed,
-            answers=in_three(report, report.atlas),
             claims=_claims(report),
             tally=_tally(report),
             experiments=_experiments(report),

@@ -1,0 +1,160 @@
+"""A paper's advice: four sentences for who has not read it, and one picture that shows why.
+
+`advice.toml` in the paper's folder has the sentences, with places for figures, and what must hold for each to
+be true. `advice.py` there has `figures(report)`, by name, and `picture(report)`, a chart. So a sentence has
+the figures of the runs beside it, and says so where these no longer bear it out.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .entry import PaperError
+
+if TYPE_CHECKING:
+    from . import Paper
+    from .report import Report
+
+__all__ = [
+    "FILE",
+    "NAME",
+    "Advice",
+    "Paste",
+    "Sentence",
+    "advice_of",
+    "committed",
+    "read",
+    "sentences",
+    "write",
+]
+
+FILE = "advice.toml"
+#: Figures of the last whole run, in the paper's folder: for pages that run nothing.
+NAME = "advice.json"
+
+#: What the sentences are about, in their order on the page.
+HEADINGS = {
+    "use": "Use it?",
+    "when": "When",
+    "settings": "With which settings",
+    "change": "What would change the answer",
+}
+_HOLDS: Mapping[str, Callable[[float, float], bool]] = {"<": operator.lt, ">": operator.gt}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One of the four: what it answers, its text, and which of its conditions these figures do not meet."""
+
+    id: str
+    text: str
+    unmet: Sequence[str] = ()
+
+    @property
+    def heading(self) -> str:
+        """The question that it answers."""
+        return HEADINGS[self.id]
+
+    @property
+    def parts(self) -> list[tuple[bool, str]]:
+        """Its text in parts, each with whether it is code."""
+        return [(i % 2 == 1, part) for i, part in enumerate(self.text.split("`")) if part]
+
+
+@dataclass(frozen=True)
+class Paste:
+    """Settings to be taken as they are: for whom, and their lines."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the first screen of a paper's page has."""
+
+    sentences: Sequence[Sentence]
+    #: What the picture shows.
+    caption: str
+    pastes: Sequence[Paste]
+    #: Set-up, network and scheme of the experiment that is advised; the first set-up where it says `first`.
+    experiment: tuple[str, str, str]
+    figures: Mapping[str, float]
+    #: A chart's specification.
+    picture: Mapping[str, Any]
+
+
+def advice_of(report: Report) -> Advice | None:
+    """The advice of a reproduced paper; None for a paper that has none. Raises `PaperError`."""
+    about = read(report.paper)
+    if about is None:
+        return None
+    module = report.paper.module("advice")
+    figures: Mapping[str, float] = {name: float(x) for name, x in module.figures(report).items()}
+    setup, topology, scheme = about["experiment"]
+    return Advice(
+        sentences=sentences(report.paper, about, figures),
+        caption=_filled(about["caption"], figures),
+        pastes=[Paste(p["title"], p["text"].strip()) for p in about.get("pastes", ())],
+        experiment=(report.paper.setups[0].id if setup == "first" else setup, topology, scheme),
+        figures=figures,
+        picture=module.picture(report),
+    )
+
+
+def read(paper: Paper) -> dict[str, Any] | None:
+    """A paper's `advice.toml` as it is written; None where there is none."""
+    place = paper.folder / FILE
+    return tomllib.loads(place.read_text("utf-8")) if place.exists() else None
+
+
+def committed(paper: Paper) -> tuple[dict[str, Any], dict[str, float]] | None:
+    """A paper's `advice.toml` and the figures of its last whole run; None where one of them is missing."""
+    about, place = read(paper), paper.folder / NAME
+    if about is None or not place.exists():
+        return None
+    figures: dict[str, float] = json.loads(place.read_text("utf-8"))["figures"]
+    return {**about, "caption": _filled(about["caption"], figures)}, figures
+
+
+def write(folder: Path, data: Mapping[str, Any]) -> None:
+    """Keep the figures of a run that was not quick, of its `results.json`, in the paper's folder."""
+    kept = {"version": data["version"], "seeds": data["seeds"], "figures": data["advice"]}
+    (folder / NAME).write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+
+
+def sentences(paper: Paper, about: Mapping[str, Any], figures: Mapping[str, float]) -> list[Sentence]:
+    """The four sentences with these figures in their places. Raises `PaperError` for what does not fit."""
+    made = []
+    for name in HEADINGS:
+        try:
+            said = about[name]
+            unmet = [words for rule in said.get("holds", ()) if (words := _unmet(rule, figures))]
+            made.append(Sentence(name, _filled(said["text"], figures), unmet))
+        except (KeyError, TypeError, ValueError) as error:
+            raise PaperError(f"{paper.folder / FILE}, {name}: {error!r}") from None
+    return made
+
+
+def _unmet(rule: tuple[str, str, float], figures: Mapping[str, float]) -> str:
+    """What of a rule, such as `["lead", "<", 0.01]`, these figures do not meet; empty where they do."""
+    name, sign, bound = rule
+    if _HOLDS[sign](figures[name], bound):
+        return ""
+    return f"{name.replace('_', ' ')} is {figures[name]:.3g}, not {sign} {bound:g}"
+
+
+def _filled(text: str, figures: Mapping[str, float]) -> str:
+    r"""A text with its figures; per cents with a space, as elsewhere.
+
+    >>> _filled("the index is {fi:.2f}, {more:.0%} more", {"fi": 0.987, "more": 0.123})
+    'the index is 0.99, 12\xa0% more'
+    """
+    return re.sub(r"(?<=\d)%", "\N{NO-BREAK SPACE}%", " ".join(text.split()).format_map(figures))

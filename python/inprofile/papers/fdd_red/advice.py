@@ -1,0 +1,52 @@
+"""Paper D's advice: flows that last, and the drops of the first 20 s beside a victim taken at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...charts import kinds as draw
+
+if TYPE_CHECKING:
+    from ..report import Report
+
+__all__ = ["figures", "picture"]
+
+#: By title, scheme and variant.
+LINES = {"RED": ("red", ""), "FDD-RED": ("fdd", ""), "Random victim": ("fdd", "random")}
+
+
+def _long(report: Report) -> str:
+    """The primary set-up, but of flows that last."""
+    return f"{report.paper.setups[0].id}-long"
+
+
+def figures(report: Report) -> dict[str, float]:
+    """Jain's index of flows that last, with unequal round trips; packets dropped in 20 s, with equal ones."""
+    first = report.paper.setups[0].id
+    red_long, fdd_long = (
+        float(report.cell(_long(report), "unequal", s)["fi"].mean()) for s in ("red", "fdd")
+    )
+    red, fdd, random = (float(report.cell(first, "equal", s, v)["drops"].mean()) for s, v in LINES.values())
+    return {
+        "red_long": red_long,
+        "fdd_long": fdd_long,
+        "gain_long": fdd_long - red_long,
+        "red_drops": red,
+        "fdd_drops": fdd,
+        "random_drops": random,
+        "fdd_to_red": fdd / red,
+        "random_to_red": random / red,
+    }
+
+
+def picture(report: Report) -> Mapping[str, Any]:
+    """The index of every run of flows that last."""
+    rows = [
+        draw.row(title, m["fi"], m.seeds)
+        for title, (scheme, variant) in LINES.items()
+        if (m := report.cell(_long(report), "unequal", scheme, variant))
+    ]
+    low = min(v for row in rows for v in row["values"])
+    shown = list(LINES)
+    return draw.dots(rows, shown, x="Jain's fairness index", paper={}, domain=(round(low - 0.02, 2), 1.002))

@@ -1,0 +1,52 @@
+"""Paper B's advice: contracts kept under RIO and RI+O with small buckets, and with those printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...charts import kinds as draw
+from ...charts.curves import curve
+from .claims import profiles, titles
+
+if TYPE_CHECKING:
+    from ..report import Report
+
+__all__ = ["figures", "picture"]
+
+SMALL = "fits-rates"
+
+
+def figures(report: Report) -> dict[str, float]:
+    """Shares of contracts kept, what best effort gets (kbit/s) and how far the link is used."""
+    contracts = profiles(report.paper)
+    largest = max(contracts, key=lambda group: contracts[group])
+    rio, plus = (report.cell(SMALL, "table-1", s) for s in titles(report.paper))
+    printed = report.cell(report.paper.setups[0].id, "table-1", "rio")
+    be_rio, be_plus = (float(m["throughput:be"].mean()) / 1e3 for m in (rio, plus))
+    return {
+        "big_rio": float(rio[f"throughput:{largest}"].mean()) / contracts[largest],
+        "big_plus": float(plus[f"throughput:{largest}"].mean()) / contracts[largest],
+        "least_rio": min(float(printed[f"throughput:{g}"].mean()) / r for g, r in contracts.items()),
+        "be_rio": be_rio,
+        "be_plus": be_plus,
+        "price": be_rio - be_plus,
+        "used_rio": float(rio["utilisation"].mean()),
+        "used_plus": float(plus["utilisation"].mean()),
+    }
+
+
+def picture(report: Report) -> Mapping[str, Any]:
+    """Throughput over contract with small buckets, and the line on which a contract is just kept."""
+    names = titles(report.paper)
+    contracts = profiles(report.paper)
+    rows = [
+        draw.row(title, 100 * report.cell(SMALL, "table-1", scheme)[f"throughput:{g}"] / r, x=r / 1e3)
+        for scheme, title in names.items()
+        for g, r in contracts.items()
+    ]
+    ends = [
+        {"scheme": "Contract", "x": r / 1e3, "mean": 100, "lo": 100, "hi": 100} for r in contracts.values()
+    ]
+    shown = [*names.values(), "Contract"]
+    return curve([*rows, *ends], shown, x="contract (kbit/s)", y="of the contract (%)")

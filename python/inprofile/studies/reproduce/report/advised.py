@@ -1,0 +1,34 @@
+"""What lies beside a page for who takes its advice: the experiment as one file, and the picture alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ....charts.files import svg
+from ....experiment.dump import written
+from ....experiment.scenario import load
+from ....papers.advice import Advice
+
+if TYPE_CHECKING:
+    from ....papers.report import Report
+
+__all__ = ["advised_experiment", "picture_svg"]
+
+
+def advised_experiment(report: Report, advice: Advice) -> str:
+    """The experiment that the settings are of, as one file to run or to change."""
+    setup, topology, scheme = advice.experiment
+    job = next(
+        job
+        for cell, job in report.jobs.items()
+        if (cell.setup, cell.topology, cell.scheme, cell.variant) == (setup, topology, scheme, "")
+    )
+    scenario = load(report.paper.folder / job.file).with_(job.values)
+    head = f"{report.paper.short}: {setup}, {topology}, {scheme}. Run it: inprofile run experiment.toml"
+    return written(scenario, head)
+
+
+def picture_svg(spec: Mapping[str, Any]) -> str:
+    """The picture, for pages that draw nothing themselves."""
+    return svg(spec, 420)
