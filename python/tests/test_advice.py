@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
 import inprofile
 from inprofile import papers
 from inprofile.papers.advice import HEADINGS, committed, read, sentences
+from inprofile.studies.compare import advice as comparison
+from inprofile.studies.compare.brief import brief, markdown
 
 NAMES = papers.names()
 
@@ -58,3 +61,11 @@ def test_settings_for_the_router_are_those_of_mechanisms_that_there_are(name: st
         assert queue.keys() - {"aqm", "limit"} <= known[queue["aqm"]]
         for customer in up["customers"]:
             assert customer["marker"].keys() - {"kind"} <= known[customer["marker"]["kind"]]
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/index.md"])
+def test_the_first_table_is_the_last_whole_comparison_in_brief(file: str) -> None:
+    rows = brief(comparison.committed())
+    assert 3 <= len(rows) <= 8
+    text = (Path(__file__).parents[2] / file).read_text("utf-8")
+    assert markdown(rows) in text, "python -m inprofile.studies.compare.brief prints it"

@@ -90,6 +90,14 @@ class Advice:
     #: A chart's specification.
     picture: Mapping[str, Any]
 
+    def to_json(self) -> dict[str, Any]:
+        """The sentences by what they answer, what of each is not borne out, and the figures."""
+        return {
+            "sentences": {s.id: s.text for s in self.sentences},
+            "unmet": {s.id: list(s.unmet) for s in self.sentences if s.unmet},
+            "figures": dict(self.figures),
+        }
+
 
 def advice_of(report: Report) -> Advice | None:
     """The advice of a reproduced paper; None for a paper that has none. Raises `PaperError`."""
@@ -126,7 +134,7 @@ def committed(paper: Paper) -> tuple[dict[str, Any], dict[str, float]] | None:
 
 def write(folder: Path, data: Mapping[str, Any]) -> None:
     """Keep the figures of a run that was not quick, of its `results.json`, in the paper's folder."""
-    kept = {"version": data["version"], "seeds": data["seeds"], "figures": data["advice"]}
+    kept = {"version": data["version"], "seeds": data["seeds"], "figures": data["advice"]["figures"]}
     (folder / NAME).write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
 
 

@@ -29,8 +29,8 @@ def report_json(report: Report) -> dict[str, Any]:
     A claim's `source` is "run" where it was judged from this run, "committed" where not all its experiments
     were run here: then its verdict and counts are those of the last `--full`, of the day and version that
     `committed` says, and it has no samples. `not_run` names what has neither. `today` has every claim and
-    scheme under today's TCP senders, null for a paper that was never run so. `advice` has the figures of the
-    page's first sentences, null for a paper that has none.
+    scheme under today's TCP senders, null for a paper that was never run so. `advice` has the page's
+    first sentences and their figures, null for a paper that has none.
     """
     paper = report.paper
     claims = paper.module("claims")
@@ -68,8 +68,7 @@ def report_json(report: Report) -> dict[str, Any]:
             for row in table(report)
         ],
         "today": report.today,
-        # The figures that the first screen's sentences give.
-        "advice": None if (advice := advice_of(report)) is None else advice.figures,
+        "advice": None if (advice := advice_of(report)) is None else advice.to_json(),
         **(claims.more(paper, report.cells) if hasattr(claims, "more") else {}),
         "measures": [
             {

@@ -14,6 +14,7 @@ from ....metrics.glossary import entries
 from ....papers.judge import Verdict
 from ....run.storage import FolderInUse, replace_text
 from ...compare.advice import MARGINS
+from ...compare.brief import HEADS, brief
 from .page import SIGNS
 from .today import counts_of
 
@@ -37,7 +38,9 @@ def write_overview(folder: Path) -> Path:
         .render(
             papers=papers,
             comparison=comparison,
-            advice=_advice(comparison),
+            advice=(advised := _advice(comparison)),
+            brief=brief(advised),
+            heads=HEADS,
             fairness_margin=MARGINS["fairness"],
             primary={v: sum(p["by_setup"][0]["counts"][v] for p in papers if p["by_setup"]) for v in Verdict},
             signs=SIGNS,
@@ -119,6 +122,8 @@ def _row(data: dict[str, Any]) -> dict[str, Any]:
         **{key: data[key] for key in ("paper", "title", "authors", "year", "quick", "version")},
         "committed": data.get("committed"),
         "short": data["short"],
+        # Reports of an earlier version have none.
+        "use": _use(data.get("advice")),
         "setups": setups,
         "claims": list(claims.values()),
         "today": counts_of(data["today"]) if data.get("today") else None,
@@ -134,6 +139,11 @@ def _row(data: dict[str, Any]) -> dict[str, Any]:
             for s in setups
         ],
     }
+
+
+def _use(advice: dict[str, Any] | None) -> str | None:
+    """Whether to use it, in a sentence; None where its runs do not bear that out."""
+    return None if advice is None or "use" in advice["unmet"] else str(advice["sentences"]["use"])
 
 
 def _counts(claims: list[dict[str, Any]]) -> dict[Verdict, int]:
