@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     SHORT.run([1, 2], trace=True).write(place / "rio")
     queue = {"aqm": "drop_tail", "limit": "30 packets"}
     window = {"links.bottleneck.queue": queue, "flows.assured.tcp.window": "2 packets"}
-    SHORT.with_(window).run([1]).write(place / "narrow")
+    SHORT.with_(window).run([1, 2]).write(place / "narrow")
     SHORT.with_({"links.bottleneck.queue": {"aqm": "codel", "limit": "100 packets"}}).run([1]).write(
         place / "codel"
     )
@@ -124,14 +124,18 @@ def test_why_a_flow_starves_and_what_it_gets_without_that(folder: Folder) -> Non
     assert "because its receiver's window of 2 packets lets through at most" in found["because"]
     assert found["removals"] == ["a window that fills the way at the wanted rate"]
     runs = WhatIf()
-    made = unpack(without(folder, "narrow", "assured.3", lambda s, seed: runs.run(s, seed, {})))[0]["outcome"]
+    made = unpack(without(folder, "narrow", "assured.3", lambda s, seeds: runs.run(s, seeds, {})))[0][
+        "outcome"
+    ]
     assert made[0]["mended"]
+    own = [r for r in folder.result("narrow", ("flows",)).flows.to_pylist() if r["flow"] == "assured.3"]
+    assert made[0]["before"] == pytest.approx(sum(r["throughput"] for r in own) / 2)
     assert made[0]["words"].startswith(
         "Run again with a window that fills the way at the wanted rate, it got "
     )
     assert unpack(explained(folder, "rio", "assured.0"))[0]["because"] == ""
     with pytest.raises(LookupError, match="no cause is named"):
-        without(folder, "rio", "assured.0", lambda s, seed: runs.run(s, seed, {}))
+        without(folder, "rio", "assured.0", lambda s, seeds: runs.run(s, seeds, {}))
 
 
 def test_who_waits_at_the_beginning_comes_first(folder: Folder) -> None:

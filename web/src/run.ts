@@ -90,7 +90,9 @@ function figures(root: HTMLElement, head: Run): void {
   );
   const { measure } = head.effective;
   const contracts = head.contracts;
-  put(root, h("p", { class: "lead" }, head.words || null));
+  const worst = contracts?.experiment?.worst ?? contracts?.groups[0]?.worst;
+  const short = worst && worst.assurance_ratio < 1 ? h("a", { href: address("run", { id: head.id, tab: "flows", flow: worst.flow }) }, `Why ${worst.flow} fell short`) : null;
+  put(root, h("p", { class: "lead" }, head.words || null, short ? "\n" : null, short));
   if (contracts) {
     const kept = [...contracts.groups, ...(contracts.groups.length > 1 && contracts.experiment ? [contracts.experiment] : [])];
     const columns: Column<Kept>[] = [

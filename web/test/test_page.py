@@ -226,7 +226,8 @@ def test_a_sweep_opens_on_curves_and_means_and_runs_are_a_step_deeper(tab: Tab) 
 
 
 def test_why_a_flow_starves_and_the_run_without_that(tab: Tab) -> None:
-    page = tab.open("/run?id=narrow&tab=flows")
+    page = tab.open("/run?id=narrow")
+    page.get_by_role("link", name="Why assured.3 fell short").click()
     cause = page.locator(".cause")
     expect(cause).to_have_text(
         re.compile(

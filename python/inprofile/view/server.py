@@ -187,7 +187,7 @@ def application(
     def without(request: Request) -> bytes:
         given = request.query_params
         return flows.without(
-            folder(), given["id"], given["flow"], lambda changed, seed: runs.run(changed, seed, {})
+            folder(), given["id"], given["flow"], lambda changed, seeds: runs.run(changed, seeds, {})
         )
 
     async def what_if(request: Request) -> Response:

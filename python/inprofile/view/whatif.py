@@ -63,8 +63,10 @@ class WhatIf:
         self._traced: tuple[tuple[str, str | None, int, str], Result] | None = None
         self._fine: tuple[tuple[str, str | None, int, str], Result] | None = None
 
-    def run(self, base: Scenario, seed: int, changes: Mapping[str, Any], trace: bool = False) -> Result:
-        """One run with these values changed.
+    def run(
+        self, base: Scenario, seed: int | Sequence[int], changes: Mapping[str, Any], trace: bool = False
+    ) -> Result:
+        """One run with these values changed, or one for each of several seeds.
 
         Raises ScenarioError for values that don't go together, Superseded, TooMuch.
         """
@@ -73,7 +75,8 @@ class WhatIf:
             mine = self._newest
         changed = base.with_(changes) if changes else base
         check = changed.check()
-        packets = changed.expected_packets(seeds=1)
+        seeds = (seed,) if isinstance(seed, int) else tuple(seed)
+        packets = len(seeds) * changed.expected_packets(seeds=1)
         if packets > MOST_PACKETS:
             raise TooMuch(
                 f"about {packets:.2g} packets would be sent, and at most {MOST_PACKETS:,} are while you wait:"
@@ -88,8 +91,10 @@ class WhatIf:
 
         with self._lock:
             current()
-            _internal.run([(scenario._inner, [seed])], 1, trace, lambda _, raw: made.append(raw), current)
-        provenance = Provenance(changed.title, changed.canonical, check.effective, (seed,))
+            _internal.run(
+                [(scenario._inner, list(seeds))], len(seeds), trace, lambda _, raw: made.append(raw), current
+            )
+        provenance = Provenance(changed.title, changed.canonical, check.effective, seeds)
         return Result.from_engine(made[0], provenance)
 
     def traced(self, folder: Folder, id_: str, setting: str | None, seed: int) -> Result:

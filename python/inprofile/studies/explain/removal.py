@@ -33,8 +33,10 @@ class Removed:
 
     @property
     def closed(self) -> float:
-        """The share of the gap that closed."""
-        return (self.after - self.before) / max(self.goal - self.before, 1e-300)
+        """The share of the gap that closed; of seeds in which there was none, 1 where there still is none."""
+        if self.before >= self.goal:
+            return float(self.after >= self.goal)
+        return (self.after - self.before) / (self.goal - self.before)
 
     @property
     def mended(self) -> bool:
