@@ -13,7 +13,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build page lint-page reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel release requirements clean
+.PHONY: help help-all build page lint-page reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock lint lint-rust lint-python compiled-tests test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel release requirements clean
 .DELETE_ON_ERROR:
 
 # What make help lists: the rest is for who works on it, and for releases.
@@ -43,15 +43,23 @@ renew: $(VENV)/.built ## Regenerate what is committed of atlases, verdicts and c
 	@$(BIN)/inprofile compare
 	@$(BIN)/python docs/renew.py reports
 
-test: lint test-rust test-python ## Run every check and test
+# The simulator's last step and the packages' installation take one core each: meanwhile the Rust tests compile on the other. Tests
+# run after that, as those between namespaces keep real time.
+test: $(VENV)/.packages ## Run every check and test
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 $(VENV)/.built lint-rust compiled-tests
+	@$(MAKE) --no-print-directory lint-python lint-page test-rust test-python
 
 check: $(VENV)/.packages ## Run what one runs before a commit: format, lints, types, and the tests nearest to what changed
 	@.ci/check
 
-lint: $(VENV)/.built web/node_modules/.packages
+lint: lint-rust lint-python lint-page
+
+lint-rust: $(VENV)/.packages
 	$(say) "Rust: format and lints"
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+lint-python: $(VENV)/.built
 	$(say) "Python: format, lints and types"
 	@$(BIN)/ruff format --quiet --check python docs validation benches packaging web/test
 	@$(BIN)/ruff check --quiet python docs validation benches packaging web/test
@@ -59,14 +67,17 @@ lint: $(VENV)/.built web/node_modules/.packages
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
 	@$(BIN)/mypy packaging/release.py packaging/man.py packaging/wire.py packaging/clock.py packaging/own_mechanism.py packaging/monitoring/check.py
-	@$(MAKE) --no-print-directory lint-page
 
 lint-page: web/node_modules/.packages
 	$(say) "Page: types, and built as committed"
 	@cd web && npm run --silent check && npm run --silent build -- --outDir ../target/page-built
 	@diff -rq target/page-built python/inprofile/view/page || { echo "the page is not what Node builds of web/: make page" >&2; exit 1; }
 
-test-rust: $(VENV)/.built
+compiled-tests: $(VENV)/.packages
+	$(say) "Rust: tests, compiled"
+	@cargo test --quiet --locked --workspace --exclude inprofile-python --no-run
+
+test-rust: compiled-tests
 	$(call needs,ip,iproute2 is missing; tests between namespaces make their devices with it: apt-get install iproute2)
 	$(say) "Rust: tests"
 	@cargo test --quiet --locked --workspace --exclude inprofile-python
