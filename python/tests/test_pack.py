@@ -21,7 +21,7 @@ import pytest
 import inprofile
 from inprofile import own
 from inprofile.own import registry
-from inprofile.studies.pack import Changed, NoPack, NotPacked, Pack, Untrusted, pack, verify
+from inprofile.studies.pack import Changed, NoPack, NotPacked, Pack, Untrusted, archive, pack, verify
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "guides" / "own_mechanisms.py"
 SHORT = {
@@ -191,6 +191,38 @@ def resealed(files: dict[str, bytes]) -> None:
 def test_a_changed_pack_is_refused_with_what_changed(file: Path, change: Any, said: str) -> None:
     with pytest.raises(Changed, match=said):
         Pack(rewritten(file, change))
+
+
+@pytest.mark.parametrize("code", ["/etc/passwd", "../../evil.py", "folder/notes.md"])
+def test_code_from_elsewhere_is_never_run(file: Path, code: str) -> None:
+    def named(files: dict[str, bytes]) -> None:
+        about = json.loads(files["pack.json"])
+        del about["sha256"]
+        about["mechanisms"] = [{"name": "mine", "sha256": "0", "file": code}]
+        files["pack.json"] = json.dumps({**about, "sha256": archive._seal(about)}).encode()
+
+    with pytest.raises(NoPack, match="is not in it"):
+        Pack(rewritten(file, named))
+
+
+def test_a_report_that_names_another_place_is_not_run(tmp_path: Path) -> None:
+    report = tmp_path / "paper" / "rfc7928"
+    (report / "files").mkdir(parents=True)
+    (report / "files" / "suite.toml").write_text("")
+    data = {
+        "suite": "../../evil",
+        "title": "t",
+        "version": "0",
+        "seeds": 1,
+        "quick": True,
+        "tcp": {"id": "files"},
+        "contestants": [],
+        "scenarios": [],
+    }
+    (report / "results.json").write_text(json.dumps(data))
+    pack(tmp_path / "paper", tmp_path / "p.zip")
+    assert outcomes(tmp_path / "p.zip", tmp_path / "there") == {"rfc7928": "not run again"}
+    assert not list(tmp_path.rglob("evil*"))
 
 
 def link(info: zipfile.ZipInfo) -> None:

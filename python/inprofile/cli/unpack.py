@@ -22,6 +22,7 @@ from .common import (
     say,
     terminable,
 )
+from .effort import long, packets_text
 
 if TYPE_CHECKING:
     from ..studies.pack import Compared
@@ -68,8 +69,9 @@ def unpack(
         return
     again = place.with_name(f"{place.name}.again")
 
-    def tell(text: str) -> None:
-        sys.stderr.write(f"Running again: {visible(text, lines=False)}\n")
+    def tell(what: str, packets: float) -> None:
+        shown = f"{visible(what, lines=False)}, {packets_text(packets)}, {long(packets, jobs)}"
+        sys.stderr.write(f"Running again: {shown}\n")
 
     try:
         with terminable(), full_disk(again):

@@ -135,6 +135,7 @@ class Pack:
             files = about["files"]
             entries = [(str(n), int(f["bytes"]), str(f["sha256"])) for n, f in files.items()]
             results = [(str(r["place"]), str(r["kind"])) for r in about["results"]]
+            code = [str(m["file"]) for m in about["mechanisms"] if "file" in m]
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, NoPack):
                 raise
@@ -143,6 +144,12 @@ class Pack:
             raise Changed(f"{self.file} was changed: {LIST} is not as it was written")
         for name in [*(n for n, _, _ in entries), *(f"{FILES}/{place}" for place, _ in results)]:
             _check_name(self.file, name)
+        # What --trust lets run is what the pack itself has.
+        for name in code:
+            if name not in files or not name.startswith(f"{CODE}/"):
+                raise NoPack(
+                    f'{self.file}: the mechanisms\' code "{visible(name, lines=False)}" is not in it'
+                )
         return dict(about)
 
     def _check_files(self, archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> None:

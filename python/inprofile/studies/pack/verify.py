@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from ...run.results import read
 from ...run.storage import LARGEST_MANIFEST, MANIFEST, TABLES, FolderInUse, ResultError, write_whole
 from ...run.tables import Room, TooManyRows
 from ..reproduce.report.overview import read_results
-from ..suite import suite
+from ..suite import SUITES, suite
+from ..suite import plan as planned
 from ..sweep import SweepError, read_sweep, run_plan
 from ..sweep.dataset import TABLES as DATASET
 from ..sweep.dataset import part_files
@@ -62,12 +64,13 @@ def verify(
     *,
     trust: bool = False,
     jobs: int | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    tell: Callable[[str, float], None] = lambda what, packets: None,
 ) -> list[Compared]:
     """Run every result of a pack again, in a folder beside `into`, where it is unpacked, and compare.
 
     What is finished stays there: an interrupted call goes on. `trust` lets the pack's mechanisms in Python
-    run; `tell` is told what is run. Raises Untrusted, FolderInUse, OSError, KeyboardInterrupt.
+    run; `tell` is told what is run, and about how many data packets it sends. Raises Untrusted, FolderInUse,
+    OSError, KeyboardInterrupt.
     """
     if (code := [m for m in pack.about["mechanisms"] if "file" in m]) and not trust:
         named = ", ".join(f"{m['name']} in {into / m['file']}" for m in code)
@@ -79,14 +82,14 @@ def verify(
     _mine(again, pack)
     found = []
     for result in pack.about["results"]:
-        tell(f"{result['place']}: {result['title']}")
         there, here = into / FILES / result["place"], again / "results" / result["place"]
         try:
             _code(pack, result, into)
+            told = partial(tell, f"{result['place']}: {result['title']}")
             if result["kind"] == "suite":
-                _suite(there, here, again / "cache", jobs)
+                _suite(there, here, again / "cache", jobs, told)
             else:
-                _run(result["kind"], there, here, jobs)
+                _run(result["kind"], there, here, jobs, told)
         except _NotAgain as error:
             found.append(Compared(result["place"], result["kind"], "not run again", [str(error)]))
             continue
@@ -136,11 +139,12 @@ def _code(pack: Pack, result: Mapping[str, Any], into: Path) -> None:
             )
 
 
-def _run(kind: str, there: Path, here: Path, jobs: int | None) -> None:
+def _run(kind: str, there: Path, here: Path, jobs: int | None, told: Callable[[float], None]) -> None:
     """Make the result again where it is not there yet; raise _NotAgain where that cannot be."""
     try:
         if kind == "sweep":
             plan = plan_of(read_sweep(there).head)
+            told(plan.packets)
             run_plan(plan, here, Local(jobs))
             return
         was = read(there)
@@ -153,6 +157,7 @@ def _run(kind: str, there: Path, here: Path, jobs: int | None) -> None:
         if scenario.canonical != of.experiment:
             raise _NotAgain(f"this version reads its experiment otherwise; it was run with {of.version}")
         if not (here / MANIFEST).exists():
+            told(scenario.expected_packets(of.seeds))
             here.parent.mkdir(parents=True, exist_ok=True)
             run_kept(scenario, of.seeds, here, jobs=jobs, trace=was.verdicts.num_rows > 0)
     except (ScenarioError, SweepError) as error:
@@ -161,30 +166,29 @@ def _run(kind: str, there: Path, here: Path, jobs: int | None) -> None:
         raise _NotAgain(str(error)) from None
 
 
-def _suite(there: Path, here: Path, cache: Path, jobs: int | None) -> None:
+def _suite(there: Path, here: Path, cache: Path, jobs: int | None, told: Callable[[float], None]) -> None:
     """Make a suite's report again from the files beside it; raise _NotAgain where that cannot be."""
     data = read_results(there) or {}
     try:
         brought = {name for source in data.get("sources", ()) for name in source["mechanisms"]}
         named = [one["id"] for one in data["contestants"]]
         own = [name for name in named if name in brought]
-        made = suite(
-            str(data["suite"]),
-            aqms=[name for name in named if name not in own],
-            scenarios=[one["id"] for one in data["scenarios"]],
-            tcp=None if data["tcp"]["id"] == "files" else str(data["tcp"]["id"]),
-            quick=bool(data["quick"]),
-            seeds=int(data["seeds"]),
-            files=there / "files",
-            own=own,
-            jobs=jobs,
-            out=here.parent,
-            cache=cache,
-        )
+        name = str(data["suite"])
+        if name not in SUITES or here.name != name:
+            raise _NotAgain(f"its folder is not called {name}: move it back, and pack it again")
+        asked: dict[str, Any] = {
+            "aqms": [one for one in named if one not in own],
+            "scenarios": [one["id"] for one in data["scenarios"]],
+            "tcp": None if data["tcp"]["id"] == "files" else str(data["tcp"]["id"]),
+            "quick": bool(data["quick"]),
+            "seeds": int(data["seeds"]),
+            "files": there / "files",
+            "own": own,
+        }
+        told(planned(name, **asked).packets)
+        suite(name, **asked, jobs=jobs, out=here.parent, cache=cache)
     except (LookupError, TypeError, ValueError) as error:
         raise _NotAgain(f"this version does not run it: {error}") from None
-    if made.page is None or made.page.parent != here:
-        raise _NotAgain(f"its folder is not called {data['suite']}: move it back, and pack it again")
 
 
 def _compared(result: Mapping[str, Any], there: Path, here: Path) -> Compared:
