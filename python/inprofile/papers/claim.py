@@ -126,8 +126,9 @@ class Number:
     bounds: Bounds = FREE
     #: Why ours is not what the paper measured (its scheme does not act here); then it is not counted.
     obstacle: str | None = None
-    #: Ours of the scheme that it is compared with: a match that this would be as well tells nothing.
+    #: What would be as well if the claim were not so, one per seed: a match that this is too tells nothing.
     rival: Sequence[float] = ()
+    rival_words: str = "the scheme that it is compared with"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("schemes", "id title text", "set after"),
         # `same_runs`: judged from other measures of the plain runs, so nothing of its own is run.
         ("variants", "id title", "set same_runs"),
-        # `atlas = false`: added, or judged otherwise, since the committed atlas was made, which lacks it.
+        # `atlas = false`: of the set-ups alone. The committed atlas, and `today.json`, lack it.
         ("claims", "id text", "says numbers atlas"),
         ("sweeps", "id title values", "key setups schemes assumed"),
         ("quoted", "path where", "files"),

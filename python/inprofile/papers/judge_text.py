@@ -67,8 +67,7 @@ def no_room(c: Comparison, left: float) -> str:
 
 def tells_nothing(n: Number, other: float) -> str:
     """Why a printed number in our interval is no match."""
-    there = _signed(other, n.unit)
-    return f"the scheme that it is compared with, {there}, lies there too: it could not have failed"
+    return f"{n.rival_words}, {_signed(other, n.unit)}, lies there too: it could not have failed"
 
 
 def _signed(value: float, unit: str) -> str:

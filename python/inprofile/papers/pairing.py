@@ -5,15 +5,15 @@ Schemes are compared on the same seeds, so every comparison first has to know th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from ..metrics.measures import Array, Measures
 from ..metrics.stats import FREE, Bounds
-from .judge import Comparison
+from .judge import Comparison, Effect, Room
 
 __all__ = ["Measure", "Pair", "paired", "ratios", "same_seeds"]
 
@@ -60,6 +60,8 @@ class Pair:
     base: Measures
     ours: Measures
     title: str = ""
+    #: What acts as often as `ours`, but blindly, by its title.
+    placebos: Mapping[str, Measures] = field(default_factory=dict)
 
     def difference(self, measure: Measure) -> list[float]:
         """`ours` − `base`, one value a seed."""
@@ -74,10 +76,23 @@ class Pair:
         *,
         bounds: Bounds = FREE,
         obstacle: str | None = None,
+        effect: Effect | None = None,
+        room: Room | None = None,
     ) -> Comparison:
-        """The difference as a comparison with 0."""
-        values = self.difference(measure)
-        return Comparison(label, values, side, 0.0, unit, self.title, obstacle, bounds=bounds)
+        """The difference as a comparison with 0, and how far `ours` is above each placebo."""
+        return Comparison(
+            label,
+            self.difference(measure),
+            side,
+            0.0,
+            unit,
+            self.title,
+            obstacle,
+            bounds=bounds,
+            effect=effect,
+            room=room,
+            placebos={title: paired(self.ours, other, measure) for title, other in self.placebos.items()},
+        )
 
 
 def _of(cell: Measures, measure: Measure) -> Array:

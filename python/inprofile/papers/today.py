@@ -119,6 +119,7 @@ def make(
                 },
             }
             for claim in paper.claims
+            if claim.flag("atlas", True)
         ],
         "rows": _rows(trials),
     }
@@ -163,7 +164,7 @@ def committed(paper: Paper) -> dict[str, Any] | None:
 
 def stale(paper: Paper, found: Mapping[str, Any]) -> str:
     """Say what has changed since it was made; empty where nothing has."""
-    if [c["id"] for c in found["claims"]] != [c.id for c in paper.claims]:
+    if [c["id"] for c in found["claims"]] != [c.id for c in paper.claims if c.flag("atlas", True)]:
         return "claims"
     if found["setup"] != paper.setups[0].id:
         return "primary set-up"

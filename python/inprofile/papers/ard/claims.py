@@ -8,19 +8,21 @@ Likewise where its remarks are without consequence, because the queue that drops
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from ...metrics.measures import Measures
+from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm
 from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Entry, Paper
-from ..judge import Comparison, Finding, Number
+from ..effects import BOUND, INDEX, of_base
+from ..judge import Comparison, Effect, Finding, Number
 from ..pairing import ratios
 from .measure import SOON, placebo_rate
 from .placebo import more, table
-from .schemes import Cells, Schemes, level, of_rank
+from .schemes import BLIND, PHASE, Cells, Schemes, level, of_rank
 
 __all__ = ["derived", "findings", "more", "table"]
 
@@ -39,11 +41,17 @@ def _a1(s: Schemes) -> list[Comparison]:
             f"fairness index of {s.titles[better]} above {s.titles[base]}",
             "fi",
             "above",
-            obstacle=s.idle(base, better),
+            obstacle=s.idle(base, better) or s.healthy(base),
             bounds=UNLIKE,
+            effect=INDEX,
         )
         for base, better in ORDER
     ]
+
+
+def _of_contract(s: Schemes, share: float = 0.02) -> Effect:
+    """A share of the contract, in bit/s."""
+    return Effect(share * s.stated.number("contract"), f"{100 * share:g} % of the contract")
 
 
 def _a2(s: Schemes) -> list[Comparison]:
@@ -54,7 +62,8 @@ def _a2(s: Schemes) -> list[Comparison]:
             "below",
             "bit/s",
             # IN throughput counts colours, so it shows remarking even where no packet's fate depends on it.
-            obstacle=s.idle(base, better) if measure == "std_total" else s.inert(better),
+            obstacle=(s.idle(base, better) if measure == "std_total" else s.inert(better)) or s.healthy(base),
+            effect=_of_contract(s),
         )
         for measure, what in (("std_in", "IN"), ("std_total", "total"))
         for base, better in ORDER
@@ -71,6 +80,7 @@ def _a3(s: Schemes) -> list[Comparison]:
             "above",
             null=kept,
             topology=s.title,
+            effect=Effect(0.0, 'the bound is what we take "no large decrease" for'),
         )
         for measure, what in (("total", "total"), ("total_in", "IN"), ("lambda_in", "input IN"))
         for scheme in ("arm", "ard")
@@ -87,8 +97,11 @@ def _a4(s: Schemes) -> list[Comparison]:
             measure,
             "below",
             unit,
-            obstacle=s.inert("ard"),
+            obstacle=s.inert("ard") or s.no_phase,
             bounds=bounds,
+            effect=PHASE
+            if measure == "queue_cycle"
+            else of_base(s[base][measure], 0.25, 'a quarter: the phase effect is to be "mitigated much"'),
         )
         for base in ("rio", "arm")
         for measure, what, unit, bounds in (
@@ -110,6 +123,7 @@ def _a5(s: Schemes) -> list[Comparison]:
             null=mostly,
             topology=s.title,
             bounds=SHARE,
+            effect=Effect(0.0, 'the bound is what we take "stays in" for'),
         ),
         Comparison(
             "admitted IN equal to the TPR, as a ratio",
@@ -118,6 +132,7 @@ def _a5(s: Schemes) -> list[Comparison]:
             null=kept,
             upper=2 - kept,
             topology=s.title,
+            effect=BOUND,
         ),
     ]
 
@@ -126,6 +141,10 @@ def _a6(s: Schemes) -> list[Comparison]:
     def change(better: str, base: str, which: int, *what: str) -> list[float]:
         return list(of_rank(s, better, which, *what) - of_rank(s, base, which, *what))
 
+    def placebos(which: int, *what: str) -> dict[str, list[float]]:
+        return {BLIND: change("ard", "placebo", which, *what)}
+
+    counts = _of_share(s)
     levels = [
         Comparison(
             f"{words}, {s.titles[better]} − {s.titles[base]}",
@@ -134,7 +153,9 @@ def _a6(s: Schemes) -> list[Comparison]:
             0.0,
             "bit/s",
             s.title,
-            s.idle(base, better),
+            s.idle(base, better) or _no_extreme(s, base, which, counts),
+            effect=counts,
+            placebos=placebos(which) if better == "ard" else {},
         )
         for base, better in ORDER
         for which, words, side in _FLOWS
@@ -148,12 +169,33 @@ def _a6(s: Schemes) -> list[Comparison]:
             0.0,
             "bit/s",
             s.title,
-            s.inert("ard") or _not_yet(sooner),
+            s.inert("ard") or _no_extreme(s, "rio", which, counts) or _not_yet(sooner),
+            effect=counts,
+            placebos=placebos(which, "soon"),
         )
         for which, words, side in _FLOWS
         for sooner in [change("ard", "arm", which, "soon")]
     ]
     return [*levels, *faster]
+
+
+def _of_share(s: Schemes) -> Effect:
+    return Effect(0.05 * s.share, "5 % of an equal share: it must be seen in a trace of one flow")
+
+
+def _no_extreme(s: Schemes, base: str, which: int, counts: Effect) -> str | None:
+    """Why no flow is greedy, or damaged: the one that is so with other seeds is hardly off the mean flow."""
+    mean = s[base]["total"] / s.flows
+    off = float((of_rank(s, base, which) - mean).mean()) * (1 if which == 0 else -1)
+    if off > counts.size:
+        return None
+    who, kind = (("greediest", "greedy"), ("most damaged", "damaged"))[which]
+    side = "above" if (off > 0) == (which == 0) else "below"
+    return (
+        f"the flow that is {who} with the other seeds is {abs(off) / 1e3:.1f} kbit/s"
+        f" {side} the mean flow under {s.titles[base]}, less than the {counts.size / 1e3:g} from which on a"
+        f" difference counts: no flow is {kind}"
+    )
 
 
 def _not_yet(differences: list[float]) -> str | None:
@@ -173,7 +215,15 @@ def _a7(s: Schemes) -> list[Comparison]:
     if compared:
         over = list(s["ard"]["admitted_over_tpr"])
         compared.append(
-            Comparison(f"{what} over the TPR", over, "within", null=kept, upper=2 - kept, topology=s.title)
+            Comparison(
+                f"{what} over the TPR",
+                over,
+                "within",
+                null=kept,
+                upper=2 - kept,
+                topology=s.title,
+                effect=BOUND,
+            )
         )
     return compared
 
@@ -188,6 +238,10 @@ def _steadier_and_more(s: Schemes, what: str, rate: str, deviation: str) -> list
     if s.inert("ard"):
         return []
     ard = s["ard"]
+    # The blind dropper has no TPR, so its rates after the change are not measured.
+    rio, arm = (replace(s.pair("ard", base), placebos={}) for base in ("rio", "arm"))
+    third = "a third of the 15 % that §III prints (494 and 570 kbit/s)"
+    steadier = "a tenth"
     return [
         Comparison(
             f"{what} above λ_IN of the interval before",
@@ -195,15 +249,30 @@ def _steadier_and_more(s: Schemes, what: str, rate: str, deviation: str) -> list
             "above",
             unit="bit/s",
             topology=s.title,
+            effect=of_base(ard["lambda_in_before"], 0.05, third),
         ),
         # Without this a rise that comes with time alone would pass for the marker's doing.
-        s.pair("ard", "rio").compare(f"{what} above RIO's in the same interval", rate, "above", "bit/s"),
-        s.pair("ard", "rio").compare(
-            f"standard deviation of {what} (per second) below RIO's", deviation, "below", "bit/s"
+        rio.compare(
+            f"{what} above RIO's in the same interval",
+            rate,
+            "above",
+            "bit/s",
+            effect=of_base(s["rio"][rate], 0.05, third),
+        ),
+        rio.compare(
+            f"standard deviation of {what} (per second) below RIO's",
+            deviation,
+            "below",
+            "bit/s",
+            effect=of_base(s["rio"][deviation], 0.1, steadier),
         ),
         # Fig. 7(b): what uses up tokens "still fluctuates although the ARM scheme works".
-        s.pair("ard", "arm").compare(
-            f"standard deviation of {what} (per second) below ARM's", deviation, "below", "bit/s"
+        arm.compare(
+            f"standard deviation of {what} (per second) below ARM's",
+            deviation,
+            "below",
+            "bit/s",
+            effect=of_base(s["arm"][deviation], 0.1, steadier),
         ),
     ]
 
@@ -220,10 +289,13 @@ def _a8(s: Schemes) -> list[Comparison]:
             f" before the edge link drops {before:.0f} under RIO and {after:.0f} under ARD"
         )
     label = "drops at the core, ARD below RIO"
-    compared = [pair.compare(label, "drops_core", "below", "packets", obstacle=obstacle)]
+    tenth = of_base(s["rio"]["drops_core"], 0.1, "a tenth of the core's drops under RIO")
+    compared = [pair.compare(label, "drops_core", "below", "packets", obstacle=obstacle, effect=tenth)]
     if inert is None:
         label = "drops by the edge marker, ARD above RIO"
-        compared.append(pair.compare(label, "drops_marker", "above", "packets"))
+        # The blind dropper is made to drop as often there.
+        pair = replace(pair, placebos={})
+        compared.append(pair.compare(label, "drops_marker", "above", "packets", effect=tenth))
     return compared
 
 
@@ -234,7 +306,9 @@ def _a9(s: Schemes) -> list[Comparison]:
             list(s.from_contract("ard", "total") - s.from_contract("rio", "total")),
             "below",
             topology=s.title,
-            obstacle=s.inert("ard"),
+            obstacle=s.inert("ard") or s.healthy("rio"),
+            effect=Effect(0.02, "2 % of the contract"),
+            placebos={BLIND: list(s.from_contract("ard", "total") - s.from_contract("placebo", "total"))},
         )
     ]
 
@@ -333,10 +407,9 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
 def _number(paper: Paper, schemes: Schemes, entry: Entry) -> Number:
     scheme, measure = entry.word("scheme"), entry.word("measure")
     about = paper.top.table("measures").table(measure)
-    values = of_rank(schemes, scheme, 0) if measure == "greedy" else schemes[scheme][measure]
     return Number(
         f"{about.word('words')}, {schemes.titles[scheme]}",
-        list(values),
+        list(_measured(schemes, scheme, measure)),
         entry.number("value"),
         entry.where,
         about.word("unit"),
@@ -344,4 +417,9 @@ def _number(paper: Paper, schemes: Schemes, entry: Entry) -> Number:
         BOUNDS.get(measure, FREE),
         # Without its doing the number would be RIO's.
         None if scheme == "rio" else schemes.idle("rio", scheme),
+        rival=list(_measured(schemes, "ard" if scheme == "rio" else "rio", measure)),
     )
+
+
+def _measured(schemes: Schemes, scheme: str, measure: str) -> Array:
+    return of_rank(schemes, scheme, 0) if measure == "greedy" else schemes[scheme][measure]

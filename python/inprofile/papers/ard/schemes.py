@@ -8,11 +8,17 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 from .. import Cell, Entry, Paper
+from ..effects import INDEX
+from ..judge import Effect
 from ..pairing import Pair
 
-__all__ = ["Cells", "Schemes", "level", "of_rank", "ranked"]
+__all__ = ["BLIND", "PHASE", "Cells", "Schemes", "level", "of_rank", "ranked"]
 
 Cells = Mapping[Cell, Measures]
+#: The placebo, as a sentence names it.
+BLIND = "blind drops at ARD's rate"
+#: Of the autocorrelation peak of the average queue.
+PHASE = Effect(0.1, 'a tenth of a full correlation: the effect is to be "mitigated much"')
 
 
 class Schemes:
@@ -29,6 +35,9 @@ class Schemes:
         self.bounds = paper.top.table("bounds")
         #: Each flow's equal share of the bottleneck, in bit/s.
         self.share = paper.top.number("fair_share")
+        plain, jittered = (cells.get(Cell(setup, topology.id, "rio", name)) for name in ("", "jitter"))
+        #: Why there is no phase effect here, if so.
+        self.no_phase = self.unphased(plain if variant == "" else jittered, jittered)
         self._runs = {
             scheme: cells[cell]
             for scheme in self.titles
@@ -48,8 +57,32 @@ class Schemes:
         return np.sqrt(m[f"std_{kind}"] ** 2 + (mean - contract) ** 2) / contract
 
     def pair(self, scheme: str, base: str) -> Pair:
-        """A scheme beside another, seed by seed."""
-        return Pair(self[base], self[scheme], self.title)
+        """A scheme beside another, seed by seed; ARD with the blind dropper beside it."""
+        blind = scheme == "ard" and base != "placebo" and "placebo" in self._runs
+        beside = {BLIND: self["placebo"]} if blind else {}
+        return Pair(self[base], self[scheme], self.title, beside)
+
+    def healthy(self, base: str) -> str | None:
+        """Why there is nothing to cure under `base`, if so: its rates are fair already."""
+        left = 1 - float(self[base]["fi"].mean())
+        if left > INDEX.size:
+            return None
+        return (
+            f"{self.titles[base]}'s fairness index is {1 - left:.4f}: up to 1 there is less than the"
+            f" {INDEX.size:g} from which on a difference counts, so nothing to cure"
+        )
+
+    def unphased(self, plain: Measures | None, jittered: Measures | None) -> str | None:
+        """Why RIO has no phase effect, if so: jitter at the senders, which ends it, changes nothing."""
+        if plain is None or jittered is None:
+            return None
+        with_, without = (float(m["queue_cycle"].mean()) for m in (plain, jittered))
+        if with_ - without > PHASE.size:
+            return None
+        return (
+            f"the average queue's autocorrelation peaks at {with_:.2f} under RIO and at {without:.2f} with"
+            " jitter at the senders, which ends phase effects: there is none to mitigate"
+        )
 
     def inert(self, scheme: str) -> str | None:
         """Why this marker cannot matter here, if it cannot: it hardly touches a packet."""

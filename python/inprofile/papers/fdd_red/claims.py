@@ -9,15 +9,19 @@ import numpy as np
 from ...metrics.measures import Measures
 from ...metrics.stats import FREE, SHARE, UNLIKE, jain
 from .. import Cell, Entry, Paper
-from ..judge import Comparison, Finding, Number
+from ..effects import INDEX, of_base
+from ..judge import Comparison, Effect, Finding, Number, Room
 from ..pairing import Pair
-from .tables import at_point, more, rates, table
+from .measure import FLOWS, RATE, STEP
+from .tables import at_point, more, placebos, rates, table
 
 __all__ = ["findings", "more", "rests_on", "table"]
 
 Cells = Mapping[Cell, Measures]
 
 BOUNDS = {"fi": SHARE, "drops": (0.0, np.inf)}
+#: Points of Fig. 10 at which the average can never reach min_th (25 packets), so that the tail alone drops.
+TAIL_ONLY = ("10 packets", "25 packets")
 
 
 class _View:
@@ -29,7 +33,21 @@ class _View:
     def pair(self, topology: str) -> Pair:
         red = self.cells[Cell(self.setup, topology, "red")]
         fdd = self.cells[Cell(self.setup, topology, "fdd", self.variant)]
-        return Pair(red, fdd, self.paper.find("topologies", topology).title)
+        blind = {
+            title: self.cells[cell]
+            for title, name in self.placebos
+            if (cell := Cell(self.setup, topology, "fdd", name)) in self.cells
+        }
+        return Pair(red, fdd, self.paper.find("topologies", topology).title, blind)
+
+    @property
+    def placebos(self) -> list[tuple[str, str]]:
+        """Titles and ids of what needs no ledger; none where one is itself judged in FDD-RED's place."""
+        beside = {v.id: not v.flag("placebo") for v in self.paper.variants}
+        if self.variant and not beside.get(self.variant):
+            return []
+        titles = [(self.paper.find("variants", name).title, name) for name in placebos(self.paper)]
+        return [(title.removeprefix("placebo: "), name) for title, name in titles]
 
     def pairs(self) -> list[Pair]:
         return [self.pair(t.id) for t in self.paper.topologies]
@@ -49,34 +67,72 @@ class _View:
         topology = self.paper.topologies[0].id
         for point in self.paper.top.tables("points"):
             for value in point.numbers("values"):
-                red, fdd = (
-                    at_point(self.cells, topology, point, int(value), Cell(self.setup, topology, scheme, v))
-                    for scheme, v in (("red", ""), ("fdd", self.variant))
-                )
+                red, fdd = (self._at(topology, point, int(value), *s) for s in self._judged)
+                others = {t: self._at(topology, point, int(value), "fdd", v) for t, v in self.placebos}
                 if red and fdd:
-                    yield Pair(red, fdd, f"{value:g}{point.word('unit', ' flows')}")
+                    blind = {title: m for title, m in others.items() if m}
+                    yield Pair(red, fdd, f"{value:g}{point.word('unit', ' flows')}", blind)
+
+    @property
+    def _judged(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        return ("red", ""), ("fdd", self.variant)
+
+    def _at(self, topology: str, point: Entry, value: int, scheme: str, variant: str) -> Measures | None:
+        return at_point(self.cells, topology, point, value, Cell(self.setup, topology, scheme, variant))
 
 
 def _d1(v: _View) -> list[Comparison]:
     label = "fairness index, FDD-RED − RED"
-    return [p.compare(label, "fi", "above", bounds=UNLIKE) for p in v.pairs()]
+    return [p.compare(label, "fi", "above", bounds=UNLIKE, effect=INDEX, room=_unfair(p)) for p in v.pairs()]
+
+
+def _unfair(pair: Pair) -> Room:
+    return Room([1 - float(x) for x in pair.base["fi"]], "from RED's index to 1 there are")
 
 
 def _d2(v: _View) -> list[Comparison]:
     label = "packets dropped, FDD-RED − RED"
-    return [p.compare(label, "drops", "below", "packets") for p in (*v.pairs(), *v.points())]
+    why = "a tenth of RED's drops; the paper prints 55 % (149 and 67)"
+    return [
+        p.compare(label, "drops", "below", "packets", effect=of_base(p.base["drops"], 0.1, why))
+        for p in (*v.pairs(), *v.points())
+    ]
 
 
 def _d3(v: _View) -> list[Comparison]:
-    label = "throughput at the link, FDD-RED − RED"
-    return [p.compare(label, "link", "above", "bit/s") for p in v.pairs()]
+    # Table 2's digits fit the link, its words ("flows throughput") the receivers: both have to gain.
+    return [
+        p.compare(
+            f"throughput at the {where}, FDD-RED − RED",
+            measure,
+            "above",
+            "bit/s",
+            effect=_half_the_gain(v, topology),
+            room=Room([RATE - float(x) for x in p.base[measure]], f"RED leaves at the {where}"),
+        )
+        for topology, p in zip([t.id for t in v.paper.topologies], v.pairs(), strict=True)
+        for measure, where in (("link", "link"), ("total", "receivers"))
+    ]
+
+
+def _half_the_gain(v: _View, topology: str) -> Effect:
+    """Half of what Table 2 prints the sum to gain."""
+    red, fdd = (sum(rates(v.paper, topology, scheme)) for scheme in ("red", "fdd"))
+    return Effect((fdd - red) / 2, f"half of the {(fdd - red) / 1e3:.1f} kbit/s that Table 2 prints")
 
 
 def _d4(v: _View) -> list[Comparison]:
     pair = v.pair("equal")
+    why = 'a quarter of RED\'s: "obviously lower" in a trace'
     return [
-        pair.compare("standard deviation of the queue, FDD-RED − RED", "queue_std", "below", "packets"),
-        pair.compare("mean queue, FDD-RED − RED", "queue_mean", "below", "packets"),
+        pair.compare(
+            f"{words}, FDD-RED − RED",
+            measure,
+            "below",
+            "packets",
+            effect=of_base(pair.base[measure], 0.25, why),
+        )
+        for words, measure in (("standard deviation of the queue", "queue_std"), ("mean queue", "queue_mean"))
     ]
 
 
@@ -84,7 +140,10 @@ def _d5(v: _View) -> list[Comparison]:
     pair = v.pair("equal")
     if "full_from" not in pair.base.values:
         return []
-    return [pair.compare("time from which the link stays full, FDD-RED − RED", "full_from", "below", "s")]
+    label = "time from which the link stays full, FDD-RED − RED"
+    step = Effect(STEP, "one step of the measure")
+    late = Room([float(x) for x in pair.base["full_from"]], "under RED it stays full from")
+    return [pair.compare(label, "full_from", "below", "s", effect=step, room=late)]
 
 
 def _d6(v: _View) -> list[Comparison]:
@@ -97,11 +156,70 @@ def _d6(v: _View) -> list[Comparison]:
             {"_packets": "spread_goal_packets", "": "spread_goal"},
         ),
     )
+    why = 'a quarter of RED\'s: "uniformly"'
     return [
-        pair.compare(f"{words} of {what} over flows, FDD-RED − RED", names[kind], "below", unit)
+        pair.compare(
+            f"{words} of {what} over flows, FDD-RED − RED",
+            names[kind],
+            "below",
+            unit,
+            effect=of_base(pair.base[names[kind]], 0.25, why),
+        )
         for pair, what, names in of
         for words, kind, unit in kinds
     ]
+
+
+def _d7(v: _View) -> list[Comparison]:
+    pair = v.pair("equal")
+    if "windows_late" not in pair.base.values or "windows_late" not in pair.ours.values:
+        return []
+    red, early, late = pair.base["windows_late"], pair.ours["windows_early"], pair.ours["windows_late"]
+    return [
+        pair.compare(
+            "variation of the windows over flows, second half, FDD-RED − RED",
+            "windows_late",
+            "below",
+            effect=of_base(red, 0.25, "a quarter of RED's: what Fig. 4 and 5 show must be seen in traces"),
+        ),
+        Comparison(
+            "variation of the windows over flows under FDD-RED, second half − first",
+            [float(x) for x in late - early],
+            "below",
+            topology=pair.title,
+            effect=of_base(early, 0.1, "a tenth of the first half's: they converge"),
+        ),
+    ]
+
+
+def _d8(v: _View) -> list[Comparison]:
+    equal, unequal = v.pairs()
+    gains = [np.array(p.difference("fi")) for p in (unequal, equal)]
+    label = "gain of the fairness index over RED, unequal round-trip times − equal ones"
+    return [Comparison(label, [float(x) for x in gains[0] - gains[1]], "above", bounds=UNLIKE, effect=INDEX)]
+
+
+def _d9(v: _View) -> list[Comparison]:
+    tail = [p for p in v.points() if p.title in TAIL_ONLY]
+    red = v.pair("equal")
+    why = "half as much again as drops at random have"
+    return [
+        Comparison(
+            f"variance of drops over flows, over that of drops at random, {what}",
+            _over_random(p.base),
+            "above",
+            1.0,
+            topology=p.title,
+            effect=Effect(0.5, why),
+        )
+        for what, p in (("RED", red), *(("drop-tail (RED whose buffer ends below min_th)", p) for p in tail))
+    ]
+
+
+def _over_random(m: Measures) -> list[float]:
+    """Variance of the flows' drops over their mean, which it equals where each drop is anybody's."""
+    drops = np.stack([m[f"drops{i}"] for i in range(FLOWS)], axis=1)
+    return [float(x) for x in drops.var(axis=1, ddof=1) / drops.mean(axis=1)]
 
 
 _CLAIMS: Mapping[str, Callable[[_View], list[Comparison]]] = {
@@ -111,12 +229,17 @@ _CLAIMS: Mapping[str, Callable[[_View], list[Comparison]]] = {
     "D4": _d4,
     "D5": _d5,
     "D6": _d6,
+    "D7": _d7,
+    "D8": _d8,
+    "D9": _d9,
 }
 
 
 def _obstacle(claim: str, comparisons: list[Comparison]) -> str | None:
     if claim == "D5" and not comparisons:
         return "The first 100 s, in which the link fills, are not measured here."
+    if claim == "D7" and not comparisons:
+        return "Windows are not sampled here."
     return None
 
 
@@ -151,16 +274,20 @@ def _notes(claim: str, v: _View) -> list[str]:
             *_placebo_drops(v, equal),
         ]
     if claim == "D3":
-        used = 100 * _mean(equal.base, "utilisation")
-        got = " and ".join(
-            f"{(_mean(p.ours, 'total') - _mean(p.base, 'total')) / 1e3:+.1f} kbit/s ({p.title})".replace(
-                "-", "−"
-            )
-            for p in (equal, unequal)
-        )
+        used = " and ".join(f"{100 * _mean(p.base, 'utilisation'):.1f} % ({p.title})" for p in v.pairs())
         return [
-            f"Under RED the link's utilisation is already {used:.1f} %, {equal.title}.",
-            f"Counted at the receivers, in order and without repeated packets, the sum changes by {got}.",
+            f"Under RED the link's utilisation is already {used}.",
+            "Receivers count in order, without repeated packets. Table 2's digits fit what the link sends.",
+        ]
+    if claim == "D8":
+        gains = [_printed_gain(v.paper, t.id) for t in v.paper.topologies]
+        return [
+            f"Table 2 itself prints a gain of {gains[0]:.3f} with equal ones and {gains[1]:.3f} with unequal."
+        ]
+    if claim == "D9":
+        told = ", ".join(f"{np.mean(_over_random(p)):.2f} {who}" for who, p in _of_both(equal))
+        return [
+            f"With {equal.title}, the variance of drops over flows is, over that of drops at random, {told}."
         ]
     if claim == "D6":
         eq1, goal = (
@@ -176,6 +303,15 @@ def _notes(claim: str, v: _View) -> list[str]:
             f" flows is {eq1}; that of drops · RTT/avgRTT {goal}.",
         ]
     return []
+
+
+def _printed_gain(paper: Paper, topology: str) -> float:
+    red, fdd = (paper.printed("fi", topology, scheme) for scheme in ("red", "fdd"))
+    return (fdd or 0.0) - (red or 0.0)
+
+
+def _of_both(pair: Pair) -> list[tuple[str, Measures]]:
+    return [("under RED", pair.base), ("under FDD-RED", pair.ours)]
 
 
 def _placebo_drops(v: _View, equal: Pair) -> list[str]:
@@ -195,8 +331,8 @@ def _placebo_drops(v: _View, equal: Pair) -> list[str]:
 
 
 def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
-    """Whether a claim's verdict in a set-up needs this cell: D2 alone is about Fig. 10 and 11 too."""
-    return claim == "D2" or not cell.sweep
+    """Whether a claim's verdict in a set-up needs this cell: D2 and D9 are about Fig. 10 and 11 too."""
+    return claim in ("D2", "D9") or not cell.sweep
 
 
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
@@ -213,9 +349,29 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
             comparisons = _CLAIMS[claim.id](view)
             # The paper's numbers are of 20 s.
             numbers = [] if view.long else [_number(view, entry) for entry in claim.tables("numbers")]
+            if claim.id == "D1" and not view.long:
+                numbers += _flows(view)
             obstacle = _obstacle(claim.id, comparisons)
             found.append(Finding(claim.id, setup.id, comparisons, numbers, _notes(claim.id, view), obstacle))
     return found
+
+
+def _flows(view: _View) -> Iterator[Number]:
+    """Table 2's rates, flow by flow, where flows differ by their round-trip times."""
+    pair = view.pair("unequal")
+    for scheme, m in (("red", pair.base), ("fdd", pair.ours)):
+        for i, printed in enumerate(rates(view.paper, "unequal", scheme)):
+            yield Number(
+                f"throughput of Flow{i}, {view.paper.find('schemes', scheme).title}",
+                [float(x) for x in m[f"flow{i}"]],
+                printed,
+                "Table 2",
+                "bit/s",
+                pair.title,
+                (0.0, np.inf),
+                rival=[RATE / FLOWS] * 2,
+                rival_words="an equal share",
+            )
 
 
 def _number(view: _View, entry: Entry) -> Number:
@@ -223,6 +379,7 @@ def _number(view: _View, entry: Entry) -> Number:
     pair = view.pair(entry.word("topology"))
     m = pair.base if scheme == "red" else pair.ours
     about = view.paper.top.table("measures").table(measure)
+    other = pair.ours if scheme == "red" else pair.base
     return Number(
         f"{about.word('words')}, {view.paper.find('schemes', scheme).title}",
         [float(x) for x in m[measure]],
@@ -231,4 +388,5 @@ def _number(view: _View, entry: Entry) -> Number:
         about.word("unit"),
         pair.title,
         BOUNDS.get(measure, FREE),
+        rival=[float(x) for x in other[measure]],
     )

@@ -95,6 +95,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     shown = paper.top.whole("shown_seed")
     index = seeds.index(shown) if shown in seeds else 0
     traces: dict[str, Trace] = {}
+    values.update(_windows_apart(series, window))
 
     found = series.get("bottleneck", "packets")
     sent_in, sent_out = series.get("bottleneck", "sent_in"), series.get("bottleneck", "sent_out")
@@ -114,6 +115,18 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
             if one:
                 traces[f"{name}{i}"] = _trace(*(one if name == "cwnd" else _steps(*one, 1.0)), index)
     return Measures(seeds, values, traces)
+
+
+def _windows_apart(series: Series, window: list[float]) -> dict[str, Array]:
+    """Mean variation of the windows over the flows, in the first and the second half of what has settled."""
+    found = [series.get(f"tcp.{i}", "cwnd") for i in range(FLOWS)]
+    known = [one for one in found if one is not None]
+    if len(known) < FLOWS:
+        return {}
+    t, apart = known[0][0], spread(np.stack([windows for _, windows in known], axis=-1))
+    start, end = max(window[0], SETTLED), window[1]
+    early, late = (t > start) & (t <= (start + end) / 2), (t > (start + end) / 2) & (t <= end)
+    return {"windows_early": apart[:, early].mean(axis=1), "windows_late": apart[:, late].mean(axis=1)}
 
 
 def _estimates(result: Result, seeds: tuple[int, ...], rtt: Array) -> tuple[Array, Array]:

@@ -16,11 +16,12 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import pm
 from ...metrics.stats import UNLIKE, estimate
 from .. import Cell, Entry, Paper
-from ..judge import Comparison, Finding, Number
+from ..effects import BOUND, CONTRACT
+from ..judge import Comparison, Effect, Finding, Number
 from ..pairing import Pair
 from ..rows import TableRow, row
 from . import experiments
-from .experiments import FIGURES, levels, subscribed
+from .experiments import FIGURES, assured, levels, subscribed
 
 __all__ = [
     "COLUMNS",
@@ -43,6 +44,10 @@ BE = "be"
 WORDS = {"throughput": "throughput", "marked_out": "OUT packets", "loss_out": "OUT loss"}
 #: Fig. 5: where best effort's OUT loss lies beside the assured flows', under RIO and under RI+O.
 SIDES: tuple[Side, Side] = ("below", "above")
+#: B8's bound.
+NO_DROP = Effect(
+    0.0, "the bound is what we take for none: one in a thousand moves no rate that anyone could see"
+)
 
 
 def titles(paper: Paper) -> dict[str, str]:
@@ -108,11 +113,11 @@ def crossings(paper: Paper, cells: Cells, setup: str, level: str, scheme: str) -
 
 def _kept(paper: Paper, label: str, share: Array) -> Comparison:
     kept = paper.top.table("bounds").number("kept")
-    return Comparison(f"{label} kept", list(share), "above", null=kept)
+    return Comparison(f"{label} kept", list(share), "above", null=kept, effect=BOUND)
 
 
 def _missed(paper: Paper, label: str, share: Array) -> Comparison:
-    return Comparison(f"{label} missed", list(share), "below", null=1.0)
+    return Comparison(f"{label} missed", list(share), "below", null=1.0, effect=CONTRACT)
 
 
 def _kbit(profile: float) -> str:
@@ -135,10 +140,22 @@ def _schemes_apart(
     flows = [(group, f"the {_kbit(profile)} flow", side) for group, profile in profiles(paper).items()]
     return [
         _pair(runs).compare(
-            f"{WORDS[measure]} of {flow}, RI+O {where} RIO", f"{measure}:{group}", where, unit
+            f"{WORDS[measure]} of {flow}, RI+O {where} RIO",
+            f"{measure}:{group}",
+            where,
+            unit,
+            effect=Effect(abs(change) / 10, "a tenth of the change that Table I prints"),
         )
-        for group, flow, where in [*flows, (BE, "a best-effort flow", other)]
+        for (group, flow, where), change in zip(
+            [*flows, (BE, "a best-effort flow", other)], _printed_change(paper, measure), strict=True
+        )
     ]
+
+
+def _printed_change(paper: Paper, measure: str) -> list[float]:
+    """From RIO to RI+O in Table I, flow by flow."""
+    rio, plus = (printed_table(paper, scheme).numbers(measure) for scheme in titles(paper))
+    return [b - a for a, b in zip(rio, plus, strict=True)]
 
 
 def _b1a(paper: Paper, cells: Cells, setup: str) -> Finding:
@@ -162,7 +179,13 @@ def _numbers(paper: Paper, runs: Mapping[str, Measures], measure: str, unit: str
                 "Table I",
                 unit,
                 bounds=(0.0, np.inf),
+                rival=list(runs[_other(paper, scheme)][f"{measure}:{group}"]),
             )
+
+
+def _other(paper: Paper, scheme: str) -> str:
+    [other] = titles(paper).keys() - {scheme}
+    return other
 
 
 def _who(paper: Paper, group: str) -> str:
@@ -193,24 +216,27 @@ def _b1c(paper: Paper, cells: Cells, setup: str) -> Finding:
         f"Gains by profile: {ours} kbit/s; in the paper's own Table I {printed}, which contradicts its words,"
         " the more so relative to the profile."
     )
-    return Finding("B1c", setup, [Comparison(label, more, "above", unit="bit/s")], notes=[note])
+    tenth = max(_printed_change(paper, "throughput")) / 10
+    counts = Effect(tenth, "a tenth of the largest gain that Table I prints")
+    return Finding(
+        "B1c", setup, [Comparison(label, more, "above", unit="bit/s", effect=counts)], notes=[note]
+    )
 
 
 def _b2(paper: Paper, cells: Cells, setup: str) -> Finding:
     slopes = {s: _cell(cells, setup, "figure-2", s)["slope"] for s in titles(paper)}
+    smallest, *_, largest = profiles(paper).values()
+    counts = Effect(0.5e6 / (largest - smallest), "half a packet from the smallest profile to the largest")
+    sides: tuple[Side, Side] = ("above", "below")
     compared = [
         Comparison(
-            "slope of avg_out on the profile, RIO above 0",
-            list(slopes["rio"]),
-            "above",
+            f"slope of avg_out on the profile, {title} {side} 0",
+            list(slopes[scheme]),
+            side,
             unit="packets per Mbit/s",
-        ),
-        Comparison(
-            "slope of avg_out on the profile, RI+O below 0",
-            list(slopes["rio-plus-out"]),
-            "below",
-            unit="packets per Mbit/s",
-        ),
+            effect=counts,
+        )
+        for (scheme, title), side in zip(titles(paper).items(), sides, strict=True)
     ]
     return Finding("B2", setup, compared)
 
@@ -228,6 +254,7 @@ def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
                 list(found["rio-plus-out"] - found["rio"]),
                 "above",
                 unit="flows",
+                effect=Effect(1.0, "one flow"),
                 # A profile that is kept against all flows crosses nowhere.
                 obstacle=f"the profile is kept against all {most:g} best-effort flows by both in every seed"
                 if kept
@@ -242,6 +269,7 @@ def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
                 "§4",
                 "flows",
                 bounds=(0.0, np.inf),
+                rival=list(found[_other(paper, scheme)]),
             )
             for scheme, title in titles(paper).items()
         ]
@@ -273,7 +301,8 @@ def _b5(paper: Paper, cells: Cells, setup: str) -> Finding:
             compared.append(judged(paper, f"RIO: {where}", rio))
             compared.append(_kept(paper, f"RI+O: {where}", plus))
             label = f"{where}: RI+O above RIO"
-            compared.append(_pair(runs).compare(label, f"throughput:as{i}", "above", "bit/s"))
+            counts = Effect(0.02 * profile, "2 % of the profile")
+            compared.append(_pair(runs).compare(label, f"throughput:as{i}", "above", "bit/s", effect=counts))
     return Finding("B5", setup, compared)
 
 
@@ -287,6 +316,10 @@ def _b6(paper: Paper, cells: Cells, setup: str) -> Finding:
                 list(runs[scheme]["loss_out:be"] - _assured_loss(paper, runs[scheme])),
                 side,
                 bounds=UNLIKE,
+                effect=Effect(
+                    abs(_printed_difference(paper, scheme)) / 10,
+                    "a tenth of the difference that Table I prints",
+                ),
             )
             for (scheme, title), side in zip(titles(paper).items(), SIDES, strict=True)
         ),
@@ -308,6 +341,12 @@ def _assured_loss(paper: Paper, m: Measures) -> Array:
     return np.asarray(np.mean([m[f"loss_out:{group}"] for group in profiles(paper)], axis=0))
 
 
+def _printed_difference(paper: Paper, scheme: str) -> float:
+    """Table I: mean OUT loss of the assured flows, less that of best effort."""
+    loss = printed_table(paper, scheme).numbers("loss_out")
+    return float(np.mean(loss[:-1])) - loss[-1]
+
+
 def _printed_ratio(paper: Paper, scheme: str) -> float:
     """Table I: mean OUT loss of the assured flows over that of best effort."""
     loss = printed_table(paper, scheme).numbers("loss_out")
@@ -324,6 +363,7 @@ def _b7(paper: Paper, cells: Cells, setup: str) -> Finding:
             list(rio["above:small"]),
             "above",
             null=bounds.number("always"),
+            effect=Effect(0.0, 'the bound is what we take "always" for'),
         ),
         Comparison(
             "share of the time the 3 Mbit/s flow's window is above its profile, in and out",
@@ -331,6 +371,7 @@ def _b7(paper: Paper, cells: Cells, setup: str) -> Finding:
             "within",
             null=low,
             upper=high,
+            effect=Effect(0.0, 'the bounds are what we take "in and out" for'),
         ),
     ]
     return Finding("B7", setup, compared)
@@ -340,16 +381,26 @@ def _b8(paper: Paper, cells: Cells, setup: str, variant: str = "") -> Finding:
     counted = [c for c in cells if c.setup == setup and _counts(paper, c, variant)]
     none, compared = paper.top.table("bounds").number("none"), []
     for scheme, name in titles(paper).items():
-        own = [cells[c]["in_drops"] for c in counted if c.scheme == scheme]
+        own = [cells[c]["in_drops"] / _in_packets(c, cells[c]) for c in counted if c.scheme == scheme]
         # Every run below 100 % is a sample of its own.
-        label = f"{name}: no IN packet dropped, {len(own)} experiment{'s' * (len(own) != 1)}"
-        compared.append(
-            Comparison(label, list(np.concatenate(own)), "below", null=none, unit="packets a run")
-        )
+        label = f"{name}: share of IN packets dropped, {len(own)} experiment{'s' * (len(own) != 1)}"
+        compared.append(Comparison(label, list(np.concatenate(own)), "below", null=none, effect=NO_DROP))
     worst = max(counted, key=lambda c: float(cells[c]["in_drops"].mean()))
     most = estimate(cells[worst]["in_drops"], (0.0, np.inf))
-    notes = [f"Most in {worst}: {pm(most, 'packets')} a run."] if most.mean > 0 else []
+    share = float(np.mean(cells[worst]["in_drops"] / _in_packets(worst, cells[worst])))
+    told = f"Most in {worst}: {pm(most, 'packets')} a run, {100 * share:.3f} % of the IN packets."
+    notes = [told] if most.mean > 0 else []
     return Finding("B8", setup, compared, notes=notes)
+
+
+def _in_packets(c: Cell, m: Measures) -> Array:
+    """IN packets sent in a run, seed by seed."""
+    # Groups of one flow each, but for Fig. 7 and 8, whose assured flows are one group.
+    flows = {"figure-7": 4, "figure-8": 1}.get(c.topology, 1)
+    if c.topology == "figure-8":
+        flows = assured(float(c.sweep.split()[0]), int(c.value))
+    sent = [x for name, x in m.values.items() if name.startswith("marked_in:") and name != "marked_in:be"]
+    return np.asarray(flows * np.sum(sent, axis=0))
 
 
 def _counts(paper: Paper, c: Cell, variant: str) -> bool:

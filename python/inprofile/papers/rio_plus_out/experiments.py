@@ -43,6 +43,15 @@ def levels(paper: Paper) -> list[tuple[float, Entry]]:
     return [(entry.number("profile"), entry) for entry in paper.top.tables("levels")]
 
 
+def assured(profile: float, percent: int) -> int:
+    """How many flows of a profile (Mbit/s) subscribe so much of Fig. 8's 20 Mbit/s.
+
+    >>> assured(2.0, 60)
+    6
+    """
+    return round(20 * percent / 100 / profile)
+
+
 def own(paper: Paper, variant: str) -> tuple[bool, bool]:
     """Whether buckets start full under a variant, and whether B8 counts Table I from 30 s on."""
     entry = paper.find("variants", variant) if variant else paper.top
@@ -156,7 +165,7 @@ class _Maker:
                 )  # fmt: skip
         for profile, _ in levels(self.paper):
             for percent in map(int, about.table("levels").numbers(which)):
-                count = {"flows.as.count": round(20 * percent / 100 / profile)}
+                count = {"flows.as.count": assured(profile, percent)}
                 yield from self.both(
                     "figure-8", "figure-8", "figures", f"{profile:g} Mbit/s", str(percent),
                     contract=profile * 1e6, values=count,

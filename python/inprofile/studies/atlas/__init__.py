@@ -124,7 +124,7 @@ def plan(name: str, budget: int = BUDGET, claims: Sequence[str] | None = None) -
     paper = load_paper(name)
     factors = paper.factors
     points = design(factors, budget, name)
-    ids = [c.id for c in paper.claims]
+    ids = [c.id for c in paper.claims if c.flag("atlas", True)]
     wanted = ids if claims is None else [i for i in ids if i in claims]
     return AtlasPlan(paper, factors, points, paper.seeds.whole("atlas", SEEDS), wanted)
 
