@@ -239,7 +239,7 @@ def _obstacle(claim: str, comparisons: list[Comparison]) -> str | None:
     if claim == "D5" and not comparisons:
         return "The first 100 s, in which the link fills, are not measured here."
     if claim == "D7" and not comparisons:
-        return "Windows are not sampled here."
+        return "Fig. 4 and 5 are of the first 20 s, which are not measured here."
     return None
 
 

@@ -95,7 +95,6 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     shown = paper.top.whole("shown_seed")
     index = seeds.index(shown) if shown in seeds else 0
     traces: dict[str, Trace] = {}
-    values.update(_windows_apart(series, window))
 
     found = series.get("bottleneck", "packets")
     sent_in, sent_out = series.get("bottleneck", "sent_in"), series.get("bottleneck", "sent_out")
@@ -105,6 +104,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     inside = (t >= max(window[0], SETTLED)) & (t <= window[1])
     values["queue_std"] = packets[:, inside].std(axis=1)
     if window[0] == 0:
+        values.update(_windows_apart(series, window))
         times, sent = _steps(t, sent_in[1] + sent_out[1], STEP)
         values["full_from"] = full_from(sent)
         traces["sent"] = _trace(times, sent, index)
