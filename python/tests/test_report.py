@@ -97,7 +97,7 @@ def test_links_within_the_page_lead_somewhere(page: Page) -> None:
 
 def test_verdicts_are_words_not_only_colours(page: Page) -> None:
     text = " ".join(" ".join(page.words).split())
-    for words in ("reproduced", "in part", "open (not significant)", "undecidable"):
+    for words in ("reproduced", "in part", "no effect", "undecidable"):
         assert words in text
 
 
@@ -258,7 +258,7 @@ def test_json_says_where_else_a_claim_holds() -> None:
     by = {(c["id"], c["setup"]): c for c in report_json(made)["claims"]}
     here = {"verdict": "reproduced", "source": "run"}
     # ARD is not fairer at the tail-drop edge, and is as described.
-    assert by["A1", "tail-drop-edge"]["verdict"] == "not_shown"
+    assert by["A1", "tail-drop-edge"]["verdict"] == "no_effect"
     assert by["A1", "tail-drop-edge"]["holds_where"] == [{**here, "setup": "as-described"}]
     assert by["A1", "as-described"]["holds_where"] == []
     # With an atlas, the point nearest to the default as well.
