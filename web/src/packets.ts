@@ -4,7 +4,7 @@ import { get, isFile } from "./api";
 import { h, put, tell } from "./dom";
 import { number } from "./format";
 import { choice, notInFile, type Place, type Provenance } from "./parts";
-import { current, keep } from "./state";
+import { address, current, keep } from "./state";
 import { csv, download } from "./save";
 import { fileName } from "./format";
 import { Table } from "./table";
@@ -200,6 +200,18 @@ function short(why: string): string {
   }
 }
 
+/** Seconds before and after a drop. */
+const AROUND = 0.4;
+
+/** The player at the moment of a drop at a link's queue. */
+function seen({ verdict, point, cause, time }: Way["steps"][number]): HTMLElement | null {
+  if (verdict !== "drop" || point.includes(".join") || cause === "policed" || cause === "edge") return null;
+  const { view, query } = current();
+  const { id, setting, seed } = query;
+  const moment = { link: point.split("/")[0], t0: Math.max(0, time - AROUND).toFixed(3), t1: (time + AROUND).toFixed(3), t: time.toFixed(6) };
+  return h("a", { href: address(view, { id, setting, seed, tab: "queue", ...moment }) }, "See it in the queue");
+}
+
 function drawWay(root: HTMLElement, way: Way, seed: number): void {
   root.replaceChildren(
     h("h2", {}, `Packet ${way.packet} of ${way.flow}, seed ${seed}`),
@@ -211,7 +223,7 @@ function drawWay(root: HTMLElement, way: Way, seed: number): void {
           "li",
           { class: step.verdict === "drop" ? "dropped" : step.verdict === "mark" ? "marked" : "" },
           h("p", { class: "muted" }, `${step.time.toFixed(6)} s, ${step.point}`),
-          h("p", {}, step.what),
+          h("p", {}, step.what, seen(step) ? " " : null, seen(step)),
           ...(step.otherwise.length
             ? [h("p", { class: "saved" }, step.verdict === "drop" ? "What would have saved it, all before being equal:" : "What would have decided otherwise:"), h("ul", {}, ...step.otherwise.map((text) => h("li", {}, text)))]
             : []),

@@ -369,6 +369,10 @@ def test_why_a_packet_was_dropped(tab: Tab) -> None:
     expect(page.locator(".way .dropped")).to_contain_text("What would have saved it")
     expect(page.locator(".way .dropped")).to_contain_text("random number")
     assert "packet=" in page.url
+    number = re.search(r"packet=(\d+)", page.url)
+    assert number is not None
+    page.get_by_role("link", name="See it in the queue").click()
+    expect(page.locator(".dropped-why")).to_contain_text(f"packet {number[1]} of")
 
 
 def test_the_packets_have_the_width_until_one_is_chosen(tab: Tab) -> None:
