@@ -92,6 +92,24 @@ def test_a_claim_that_an_input_decides() -> None:
     assert found.nearest.planned.kind == "sobol", "nearer than the end of the box"
 
 
+def test_what_the_reading_rejects_stands_apart() -> None:
+    """Run all the same: but neither in a share, nor nearest, nor best."""
+    base, queue = READING["alternatives"]
+    rejected = {**READING, "alternatives": [base, {**queue, "rejected": "the text has it otherwise"}]}
+    factors = factors_of({"readings": [rejected], "inputs": [BOX]})
+    visited = [
+        Visited(p, {"X1": _by(p.point["rtt"].value == "with_queue")}, "") for p in design(factors, 100, "x")
+    ]
+    found = answer("X1", factors, visited)
+    assert found.shares["opposite"] == 1
+    assert (found.nearest, found.best) == (None, None)
+    assert found.worst is not None
+    assert not found.worst.planned.changed(factors).get("rtt")
+    [apart] = found.apart
+    assert (apart.factor, apart.value, apart.shares["holds"]) == ("rtt", "with_queue", 1)
+    assert apart.points == sum(v.planned.point["rtt"].rejected != "" for v in visited[4:]) > 30
+
+
 def test_a_claim_that_nothing_decides() -> None:
     everywhere = answer("X1", FACTORS, _visited(lambda p: _by(True)))
     assert everywhere.decisive == ()

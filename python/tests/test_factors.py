@@ -35,6 +35,13 @@ BOX: dict[str, Any] = {
 }
 
 
+def test_what_is_rejected_is_no_default() -> None:
+    base, queue = READING["alternatives"]
+    rejected = {**READING, "alternatives": [{**base, "rejected": "the text has it otherwise"}, queue]}
+    with pytest.raises(FactorError, match="the reading rtt has a default that it rejects: base"):
+        factors_of({"readings": [rejected]})
+
+
 def test_list() -> None:
     [factor] = factors_of({"readings": [READING]})
     assert factor.default.value == "base"

@@ -31,6 +31,8 @@ class Choice:
     set: Mapping[str, object] = field(default_factory=dict)
     #: Entries of the paper's own tables that it replaces, by top-level key (`contracts`).
     paper: Mapping[str, Any] = field(default_factory=dict)
+    #: Why the reading rejects it, if so: it was run all the same, and is no part of what a claim holds over.
+    rejected: str = ""
 
 
 #: A choice for every factor, by the factor's id.
@@ -166,6 +168,8 @@ def _factor(entry: Mapping[str, Any], kind: str, listed: str) -> Factor:
         defaults = [c for c in choices if c.value == entry["default"]]
         if len(choices) < 2 or len({c.value for c in choices}) < len(choices):
             raise FactorError(f"the {kind} {name} needs two {listed} or more, each with its own id")
+        if defaults and defaults[0].rejected:
+            raise FactorError(f"the {kind} {name} has a default that it rejects: {defaults[0].value}")
         if not defaults:
             raise FactorError(f"the {kind} {name} has no {listed[:-1]} {entry['default']}, its default")
         return Factor(default=defaults[0], choices=choices, **common)
@@ -173,10 +177,11 @@ def _factor(entry: Mapping[str, Any], kind: str, listed: str) -> Factor:
 
 
 def _choice(name: str, entry: Mapping[str, Any]) -> Choice:
-    if unknown := sorted(entry.keys() - {"id", "title", "set", "paper"}):
+    if unknown := sorted(entry.keys() - {"id", "title", "set", "paper", "rejected"}):
         raise FactorError(f"an alternative of {name} has unknown keys: {', '.join(unknown)}")
     value = str(entry["id"])
-    return Choice(value, str(entry.get("title", value)), entry.get("set", {}), entry.get("paper", {}))
+    title, why = str(entry.get("title", value)), str(entry.get("rejected", ""))
+    return Choice(value, title, entry.get("set", {}), entry.get("paper", {}), why)
 
 
 def _box(entry: Mapping[str, Any], kind: str, common: Mapping[str, Any]) -> Factor:

@@ -1,6 +1,7 @@
 """The answers of an atlas: in which share of the box a claim holds, what decides it, where it holds nearest.
 
-- **Shares** are over the Sobol points that are valid: *holds* is reproduced or mostly, *open* is in part,
+- **Shares** are over the Sobol points that are valid and under no alternative that the reading rejects; what
+  a claim comes to under such a one stands apart. In them *holds* is reproduced or mostly, *open* is in part,
   not shown or no effect. They add up to 1.
 - **Importance** of a factor: the share of the variance of a claim's score (comparisons that hold less those
   that are opposite, over all) that the factor's choice explains alone,
@@ -16,7 +17,7 @@ Importance and distance are over the factors that the claim's own experiments co
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,7 @@ from ...papers.judge import Verdict
 from ...papers.rerun import Answer
 from .visit import Visited
 
-__all__ = ["GROUPS", "ClaimAnswer", "answer", "bins", "distance", "grouped", "sampled"]
+__all__ = ["GROUPS", "Apart", "ClaimAnswer", "accepted", "answer", "bins", "distance", "grouped", "sampled"]
 
 #: What a verdict counts as.
 GROUPS = {
@@ -51,6 +52,17 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Apart:
+    """One claim over the points under an alternative that the reading rejects."""
+
+    #: The factor's id, and the alternative's.
+    factor: str
+    value: str
+    points: int
+    shares: dict[str, float]
+
+
+@dataclass(frozen=True)
 class ClaimAnswer:
     """One claim over the box."""
 
@@ -66,12 +78,19 @@ class ClaimAnswer:
     #: Where it holds best and worst, to be confirmed with fresh seeds.
     best: Visited | None
     worst: Visited | None
+    #: What it comes to where an alternative is rejected.
+    apart: tuple[Apart, ...] = ()
 
 
 def sampled(visited: Sequence[Visited]) -> list[Visited]:
     """The points that shares are taken over: the valid Sobol points; all valid ones without any."""
     valid = [v for v in visited if not v.invalid]
     return [v for v in valid if v.planned.kind == "sobol"] or valid
+
+
+def accepted(factors: Sequence[Factor], visited: Visited) -> bool:
+    """Whether a point is under no alternative of these factors that the reading rejects."""
+    return not any(visited.planned.point[f.id].rejected for f in factors)
 
 
 def grouped(answer: Answer) -> str:
@@ -86,13 +105,10 @@ def distance(factors: Sequence[Factor], visited: Visited) -> float:
 
 def answer(claim: str, factors: Sequence[Factor], visited: Sequence[Visited]) -> ClaimAnswer:
     """Answer for one claim, over the factors that apply to it; ValueError where every point is invalid."""
-    valid = [v for v in visited if not v.invalid]
-    over = sampled(visited)
+    valid = [v for v in visited if not v.invalid and accepted(factors, v)]
+    over = sampled(valid)
     if not over:
         raise ValueError("every point is invalid")
-    counts = dict.fromkeys(("holds", "open", "opposite", "undecidable"), 0)
-    for v in over:
-        counts[grouped(v.answers[claim])] += 1
     by = sorted(valid, key=lambda v: distance(factors, v))
     holding = [v for v in by if grouped(v.answers[claim]) == "holds"]
     decided = [v for v in by if grouped(v.answers[claim]) != "undecidable"]
@@ -102,14 +118,30 @@ def answer(claim: str, factors: Sequence[Factor], visited: Sequence[Visited]) ->
     importance, decisive = _importance(claim, factors, over)
     return ClaimAnswer(
         claim,
-        {name: n / len(over) for name, n in counts.items()},
+        _shares(claim, over),
         importance,
         decisive,
         holding[0] if holding else None,
         tuple(f.id for f in factors),
         best,
         None if worst is None or grouped(worst.answers[claim]) == "holds" else worst,
+        tuple(_apart(claim, factors, visited)),
     )
+
+
+def _shares(claim: str, over: Sequence[Visited]) -> dict[str, float]:
+    counts = dict.fromkeys(("holds", "open", "opposite", "undecidable"), 0)
+    for v in over:
+        counts[grouped(v.answers[claim])] += 1
+    return {name: n / len(over) for name, n in counts.items()}
+
+
+def _apart(claim: str, factors: Sequence[Factor], visited: Sequence[Visited]) -> Iterator[Apart]:
+    for factor in factors:
+        for choice in factor.choices:
+            under = [v for v in sampled(visited) if v.planned.point[factor.id].value == choice.value]
+            if choice.rejected and under:
+                yield Apart(factor.id, str(choice.value), len(under), _shares(claim, under))
 
 
 def bins(factor: Factor, over: Sequence[Visited]) -> NDArray[np.int64]:

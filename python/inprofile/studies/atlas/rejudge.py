@@ -21,7 +21,7 @@ from ...papers.rerun import Answer
 from .answers import ClaimAnswer, answer, distance
 from .applies import applying
 from .design import Planned
-from .store import NAME, committed, stale, write_json
+from .store import NAME, apart_json, committed, stale, write_json
 from .visit import Visited
 
 __all__ = ["rejudged"]
@@ -56,6 +56,7 @@ def _claim(before: Mapping[str, Any], a: ClaimAnswer, factors: Sequence[Factor])
     return {
         "id": a.id,
         **{f"share_{name}": round(share, 6) for name, share in a.shares.items()},
+        **apart_json(a),
         "applies": list(a.applies),
         "decisive": list(a.decisive),
         "importance": a.importance,

@@ -15,7 +15,7 @@ from . import Atlas, Confirmed
 from .answers import ClaimAnswer, distance
 from .visit import Visited
 
-__all__ = ["NAME", "atlas_json", "committed", "stale", "write", "write_json"]
+__all__ = ["NAME", "apart_json", "atlas_json", "committed", "stale", "write", "write_json"]
 
 #: The file in a paper's folder.
 NAME = "atlas.json"
@@ -52,6 +52,7 @@ def _claim(atlas: Atlas, a: ClaimAnswer) -> dict[str, Any]:
     return {
         "id": a.id,
         **{f"share_{name}": round(share, 6) for name, share in a.shares.items()},
+        **apart_json(a),
         "applies": list(a.applies),
         "decisive": list(a.decisive),
         "importance": a.importance,
@@ -59,6 +60,20 @@ def _claim(atlas: Atlas, a: ClaimAnswer) -> dict[str, Any]:
         "best": None if a.best is None else _confirmed(atlas, a, a.best, confirmed.get("best")),
         "worst": None if a.worst is None else _confirmed(atlas, a, a.worst, confirmed.get("worst")),
     }
+
+
+def apart_json(a: ClaimAnswer) -> dict[str, Any]:
+    """What a claim comes to under alternatives that the reading rejects; nothing where there are none."""
+    made = [
+        {
+            "factor": one.factor,
+            "value": one.value,
+            "points": one.points,
+            **{f"share_{name}": round(share, 6) for name, share in one.shares.items()},
+        }
+        for one in a.apart
+    ]
+    return {"apart": made} if made else {}
 
 
 def _point(atlas: Atlas, a: ClaimAnswer, visited: Visited) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def atlas_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
                     {"name": name, "percent": 100 * c[f"share_{name}"]}
                     for name in ("holds", "open", "opposite", "undecidable")
                 ],
+                "apart": [_apart(found, one) for one in c.get("apart", ())],
                 "decisive": [titles[d] for d in c["decisive"]],
                 "nearest": _nearest(found, c),
                 "confirmed": _confirmed(c),
@@ -62,6 +63,13 @@ def _name(factor: Mapping[str, Any], value: object) -> str:
 def _point(found: Mapping[str, Any], point: Mapping[str, Any]) -> str:
     by = {f["id"]: f for f in found["factors"]}
     return "; ".join(f"{by[k]['title']}: {_name(by[k], v)}" for k, v in point.items())
+
+
+def _apart(found: Mapping[str, Any], one: Mapping[str, Any]) -> str:
+    """What it comes to under an alternative that the reading rejects."""
+    where = _point(found, {one["factor"]: one["value"]})
+    share = f"{100 * one['share_holds']:.0f} %"
+    return f"apart, as the reading rejects it ({where}): holds at {share} of {one['points']} points"
 
 
 def _nearest(found: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
@@ -122,7 +130,12 @@ def _map(found: Mapping[str, Any], claim: Mapping[str, Any]) -> dict[str, Any] |
         return None
     ids = [f["id"] for f in found["factors"]]
     axes = [ids.index(name) for name in ranked]
-    sampled = [d for d in found["design"] if d["claims"] and d["kind"] == "sobol"]
+    apart = [(ids.index(one["factor"]), one["value"]) for one in claim.get("apart", ())]
+    sampled = [
+        d
+        for d in found["design"]
+        if d["claims"] and d["kind"] == "sobol" and not any(d["values"][i] == value for i, value in apart)
+    ]
     if not sampled:
         return None
     # The default is placed as a point is: what is nearest to it is marked.
