@@ -75,8 +75,8 @@ def _nearest(a: ClaimAnswer, visited: Visited, factors: Sequence[Factor]) -> dic
 
 
 def _within(point: Mapping[str, Any] | None, factors: Sequence[Factor]) -> dict[str, Any] | None:
-    """A point by what of it the claim's experiments contain."""
-    if point is None:
+    """A point by what of it the claim's experiments contain; none under what the reading rejects since."""
+    if point is None or any(f.find(point["point"][f.id]).rejected for f in factors if f.id in point["point"]):
         return None
     changed = {f.id: point["point"][f.id] for f in factors if f.id in point["point"]}
     far = sum((f.distance(f.find(changed[f.id])) for f in factors if f.id in changed), 0.0)
