@@ -1,12 +1,16 @@
-"""What all tests need."""
+"""Set-up of all tests."""
 
 import signal
 
+from hypothesis import settings
+
 
 def pytest_configure() -> None:
-    """Programs that tests interrupt hear SIGINT, also where it was ignored from the start.
+    """Drawn cases have no deadline, and programs that tests interrupt hear SIGINT.
 
-    A shell ignores it for what it starts in the background, and whoever is started after that inherits it.
+    A deadline fails on a busy machine; speed is for benchmarks. SIGINT may have been ignored from the start: a shell ignores it for what it starts in the background, and whoever is started after that inherits it.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile("no deadline", deadline=None)
+    settings.load_profile("no deadline")
