@@ -8,7 +8,8 @@ from hypothesis import settings
 def pytest_configure() -> None:
     """Drawn cases have no deadline, and programs that tests interrupt hear SIGINT.
 
-    A deadline fails on a busy machine; speed is for benchmarks. SIGINT may have been ignored from the start: a shell ignores it for what it starts in the background, and whoever is started after that inherits it.
+    A deadline fails on a busy machine; speed is for benchmarks. SIGINT may have been ignored from the start:
+    a shell ignores it for background jobs, and their children inherit that.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
