@@ -75,7 +75,9 @@ def cut(version: str) -> None:
         sys.exit("CHANGELOG.md: nothing is under [Unreleased]")
     edit("CHANGELOG.md", r"^## \[Unreleased\]$", f"## [Unreleased]\n\n## [{version}] - {today}")
     edit("Cargo.toml", r'^version = ".*"$', f'version = "{version}"')
-    edit("CITATION.cff", r"^version: .*$", f"version: {version}\ndate-released: {today}")
+    edit(
+        "CITATION.cff", r"^version: .*(\ndate-released: .*)?$", f"version: {version}\ndate-released: {today}"
+    )
     run("cargo", "update", "--workspace", "--offline", "--quiet")
     run("git", "commit", "--quiet", "--all", "--message", f"Version {version}")
 
@@ -91,7 +93,7 @@ def build(version: str) -> None:
     run(PYTHON, "packaging/man.py", page, PYTHONPATH=str(TREE / "python"))
     maturin = ROOT / ".venv" / "bin" / "maturin"
     run(maturin, "build", "--quiet", "--release", "--locked", "--out", DIST)
-    run(maturin, "sdist", "--quiet", "--out", DIST)
+    run(maturin, "sdist", "--out", DIST)
     say("Debian package")
     deb = DIST / f"inprofiled_{version}-1_{run('dpkg', '--print-architecture').strip()}.deb"
     run("make", "deb", f"DEB={deb}", f"CARGO_DEB={TOOLS}/bin/cargo-deb", "BUILD=" + str(TARGET))
