@@ -68,8 +68,7 @@ def _keep_summary(
     if entry.kind == "run":
         keep(f"run?id={id_}", lambda: answers.run(folder, entry.id), entry.id)
         keep(f"flows?id={id_}", lambda: flows.flows(folder, entry.id), f"{entry.id}, flows")
-        names = dict.fromkeys(folder.result(entry.id, ("flows",)).flows["flow"].to_pylist())
-        for name in names if len(names) <= flows.MOST_EXPLAINED else ():
+        for name in _explained(folder, entry.id):
             path = f"explain?id={id_}&flow={quote(name, safe='')}"
             keep(path, partial(flows.explained, folder, entry.id, name), f"{entry.id}, why {name}")
         return
@@ -81,6 +80,15 @@ def _keep_summary(
             partial(sweeps.curve, folder, entry.id, name),
             f"{entry.id}, {name}",
         )
+
+
+def _explained(folder: Folder, id_: str) -> list[str]:
+    """The flows whose explanations are kept; none where their table can't be read, which is said already."""
+    try:
+        names = list(dict.fromkeys(folder.result(id_, ("flows",)).flows["flow"].to_pylist()))
+    except (ResultError, LookupError, OSError):
+        return []
+    return names if len(names) <= flows.MOST_EXPLAINED else []
 
 
 def _document(page: dict[str, bytes], data: object) -> str:
