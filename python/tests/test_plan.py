@@ -217,6 +217,15 @@ def test_where_nearly_all_is_sold_the_search_finds_what_a_hand_finds(
     assert (best.runs.kept, best.judged.violation) == (40, 0)
 
 
+def test_an_experiment_asked_with_several_seeds_at_once_is_run_with_all_of_them(folder: Path) -> None:
+    question = read_question(folder / "four.toml")
+    made = bench(question, None)
+    first, second, again = made.run([(question.scenario, seeds) for seeds in ((1,), (2, 3), (3, 1))])
+    assert [r.seeds for r in (first, second, again)] == [(1,), (2, 3), (3, 1)]
+    assert made.made == 3
+    assert again["delay_mean"].tolist() == [second["delay_mean"][1], first["delay_mean"][0]]
+
+
 def seen(worst: list[float], best_effort: float = 1e5) -> RunFigures:
     """Runs with these least assurance ratios."""
     values = {

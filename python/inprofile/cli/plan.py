@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -15,32 +13,25 @@ from .._input import visible
 from ..run.storage import check_folder
 from .backend import SlurmSet, Where, made_by
 from .common import (
-    INTERRUPTED,
-    TERMINATED,
     Jobs,
     Json,
     Own,
     Refused,
-    Terminated,
     Yes,
     emit,
     full_disk,
     guarded,
     names_of,
     say,
-    terminable,
 )
 from .effort import affordable, announce
 from .plan_policer import policer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .plan_runs import SHORT, kept_runs
+from .plan_sell import sell
 
 __all__ = ["plan"]
 
 _DEFAULT = "contracts"
-SHORT = 1
-"""The exit code where no setting meets the goal."""
 
 
 class _Named(TyperGroup):
@@ -68,9 +59,14 @@ def _group() -> None:
 
 
 plan.command("policer")(policer)
+plan.command("sell")(sell)
 
 
-@plan.command(_DEFAULT, epilog="inprofile plan policer -h: how large a policer's burst has to be.")
+@plan.command(
+    _DEFAULT,
+    epilog="inprofile plan policer -h: how large a policer's burst has to be."
+    " inprofile plan sell -h: how many contracts may be sold.",
+)
 @guarded
 def contracts(
     file: Annotated[
@@ -128,7 +124,7 @@ def contracts(
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
     made = made_by(backend, jobs, slurm_set, place)
-    with made as where, full_disk(place / RUNS), _kept(place / RUNS) as count:
+    with made as where, full_disk(place / RUNS), kept_runs(place / RUNS) as count:
         answer = found_for(
             question,
             trials=trials,
@@ -147,24 +143,3 @@ def contracts(
         say(f"{as_text(answer)}\n\n{answer.runs:,} runs. Written:\n{visible(lines)}")
     if answer.chosen is None:
         raise typer.Exit(SHORT)
-
-
-@contextmanager
-def _kept(place: Path) -> Iterator[Callable[[int], None]]:
-    """Count runs on a terminal; what is interrupted says what is kept, and leaves with code 130 (or 143)."""
-    made = [0]
-
-    def count(runs: int) -> None:
-        made[0] = runs
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{runs:,} runs\r")
-
-    try:
-        with terminable():
-            yield count
-    except KeyboardInterrupt as error:
-        sys.stderr.write(
-            f"Interrupted after {made[0]:,} runs. They are kept in {visible(str(place))}:"
-            " the same command goes on from there.\n"
-        )
-        raise typer.Exit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None

@@ -8,7 +8,15 @@ from typing import Any
 
 from .scenario import Scenario, parse, toml
 
-__all__ = ["inline", "written"]
+__all__ = ["document", "inline", "written"]
+
+
+def document(scenario: Scenario) -> dict[str, Any]:
+    """The experiment's tables as its text has them, with its overrides applied."""
+    found = scenario.as_written
+    for key, text in scenario._overrides:
+        _put(found, key.split("."), _value(text))
+    return found
 
 
 def written(scenario: Scenario, head: str = "") -> str:
@@ -21,10 +29,7 @@ def written(scenario: Scenario, head: str = "") -> str:
 
     Raises ArithmeticError if the text would read back as a different experiment.
     """
-    document = scenario.as_written
-    for key, text in scenario._overrides:
-        _put(document, key.split("."), _value(text))
-    made = "".join(f"# {line}\n" for line in head.splitlines()) + _document(document)
+    made = "".join(f"# {line}\n" for line in head.splitlines()) + _document(document(scenario))
     if parse(made, scenario.file).canonical != scenario.canonical:
         raise ArithmeticError(
             f"{scenario.file}: the written file would be another experiment: this is a bug in Inprofile"

@@ -117,17 +117,18 @@ class Bench:
 
     def run(self, asked: Sequence[tuple[Scenario, Sequence[int]]]) -> list[RunFigures]:
         """The figures of these experiments with these seeds, in order; what is not known is run."""
-        tasks: list[Task] = []
+        tasks: dict[int, Task] = {}
         digests = []
         for scenario, seeds in asked:
             digest = hashlib.sha256(scenario.canonical.encode()).hexdigest()[:32]
             digests.append(digest)
             number = self._number_of(digest)
-            missing = tuple(s for s in seeds if (digest, s) not in self._known)
-            if missing and not any(task.setting == number for task in tasks):
-                tasks.append(Task(number, scenario, missing, scenario.expected_packets(seeds=1)))
+            there = tasks[number].seeds if number in tasks else ()
+            missing = tuple(s for s in seeds if (digest, s) not in self._known and s not in there)
+            if missing:
+                tasks[number] = Task(number, scenario, there + missing, scenario.expected_packets(seeds=1))
         if tasks:
-            self._make(tasks)
+            self._make(list(tasks.values()))
         return [self._runs(digest, seeds) for digest, (_, seeds) in zip(digests, asked, strict=True)]
 
     def _make(self, tasks: Sequence[Task]) -> None:
