@@ -24,7 +24,7 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
     if json_:
         expected = {"packets_a_run": round(each), "runs": runs, "packets": round(each * runs)}
         if planned is not None:
-            expected["runs_of_a_plan"] = planned
+            expected["runs_of_a_plan"] = planned[0]
         warnings = [asdict(w) for w in found.warnings]
         extends = {"extends": scenario.bases} if scenario.bases else {}
         emit({"effective": found.effective, "warnings": warnings, "expected": expected, **extends})
@@ -43,11 +43,12 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
         memory = gigabytes(scenario.expected_memory(seeds=1))
         say(f"Its {scenario.flows:,} flows take at least {memory} of memory in each run.")
     if planned is not None:
-        say(f"A plan takes about {planned:,} runs, {packets_text(each * planned)}, {long(each * planned)}.")
+        of_plan, packets = planned
+        say(f"A plan takes about {of_plan:,} runs, {packets_text(packets)}, {long(packets)}.")
 
 
-def _planned(scenario: Scenario) -> int:
-    """How many runs a plan takes. Refuses schemes that this experiment cannot take."""
+def _planned(scenario: Scenario) -> tuple[int, float]:
+    """How many runs a plan takes, and how many packets. Refuses schemes that this experiment cannot take."""
     from ..studies.compare.schemes import NoContractError, SchemeFileError, UnknownSchemeError
     from ..studies.plan import PlanError
     from ..studies.plan.contracts import expected_runs

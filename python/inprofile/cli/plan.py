@@ -91,6 +91,24 @@ def contracts(
         ),
     ] = None,
     trials: Annotated[int, typer.Option(min=4, max=10_000, help="Settings that each scheme gets.")] = 24,
+    customers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="Who the customers are: name, prefix, vlan or session, contract, plan (a group of flows).",
+            show_default=False,
+        ),
+    ] = None,
+    scale: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Look for settings on a network with one in so many flows; the promise is tested on the"
+            " network itself. Default: where a run is long; 1: never.",
+            show_default=False,
+        ),
+    ] = None,
     mechanism: Own = None,
     jobs: Jobs = None,
     backend: Where = "threads",
@@ -103,24 +121,25 @@ def contracts(
     from ..studies.plan import PlanError, read_question
     from ..studies.plan import plan as found_for
     from ..studies.plan.contracts import expected_runs
+    from ..studies.plan.customers import CustomerError, read_customers
     from ..studies.plan.files import RUNS, check_place, write
     from ..studies.plan.words import as_json, as_text
 
     names = names_of(schemes, "--schemes")
     try:
-        question = read_question(file, names)
-    except (PlanError, UnknownSchemeError, NoContractError, SchemeFileError) as error:
+        who = None if customers is None else read_customers(customers)
+        question = read_question(file, names, who)
+    except (CustomerError, PlanError, UnknownSchemeError, NoContractError, SchemeFileError) as error:
         raise Refused(visible(str(error))) from None
     place = out or Path(f"{file.stem}-plan")
-    runs = expected_runs(question, trials)
-    each = question.scenario.expected_packets(seeds=1)
-    affordable(
-        runs * each, yes, runs, jobs=jobs, less="fewer --trials, fewer --schemes or a shorter duration"
-    )
+    runs, packets = expected_runs(question, trials, scale)
+    affordable(packets, yes, runs, jobs=jobs, less="fewer --trials, fewer --schemes or a shorter duration")
     # Before anything runs: an answer that cannot be written would be lost.
     check_place(place)
     print(f"About {runs:,} runs.", file=sys.stderr)
-    announce([(question.scenario, runs)], jobs, kept=place / RUNS)
+    # Runs of a smaller network count as parts of runs of the network.
+    whole = max(1, round(packets / max(1.0, question.scenario.expected_packets(seeds=1))))
+    announce([(question.scenario, whole)], jobs, kept=place / RUNS)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
     made = made_by(backend, jobs, slurm_set, place)
@@ -128,6 +147,7 @@ def contracts(
         answer = found_for(
             question,
             trials=trials,
+            scale=scale,
             backend=where,
             place=place / RUNS,
             progress=lambda text: print(visible(text, lines=False), file=sys.stderr),

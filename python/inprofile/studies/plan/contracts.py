@@ -8,6 +8,7 @@ at a third of 5 %, so that the answer as a whole is wrong with a probability of 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +18,12 @@ from ...experiment.scenario import Scenario
 from ...metrics.contracts import figure_over_runs
 from ...metrics.stats import Estimate
 from ...run.pool import Backend, Local
+from ..compare.schemes import Scheme
+from ..compare.settings import rounded
 from .bench import Bench, RunFigures
 from .question import Question
-from .search import Judged, Tried, judge, search, selected
+from .search import STEPS, Judged, Tried, first_look, judge, near, ranges_of, runs_of, search, selected
+from .smaller import scale_of, smaller
 from .variants import Change, changed, with_more
 
 __all__ = ["Answer", "Confirmed", "Near", "Room", "confirmation", "expected_runs", "plan"]
@@ -33,6 +37,11 @@ _FRESH = 1_000_001
 CANDIDATES, LEVEL = 3, 0.05
 TRIALS = 24
 _FINALISTS, _EACH = 8, 2
+CHOSEN = range(1001, 1017)
+"""Seeds that candidates are chosen by where a run takes long."""
+TODAY = range(1001, 1009)
+_RACED, _WHOLE = 4, 4
+"""Then so many schemes are searched, and so many settings tried on the network itself at a time."""
 _LEAST_RUNS = 300
 """A share of runs is shown with at least so many."""
 
@@ -105,6 +114,8 @@ class Answer:
     """Where nothing meets the goal: what would."""
     runs: int = 0
     """Runs in all."""
+    scale: int = 1
+    """Settings were looked for on a network with one in so many flows; 1: on the network itself."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Files that were written, by what they are."""
 
@@ -142,20 +153,25 @@ def confirmation(share: float) -> tuple[int, int]:
     return runs, allowed
 
 
-def expected_runs(question: Question, trials: int = TRIALS) -> int:
-    """About how many runs a plan takes."""
-    return (
-        len(question.schemes) * trials * 6
-        + _FINALISTS * len(SELECTED)
-        + confirmation(question.goal.kept)[0]
-        + 400
-    )
+def expected_runs(question: Question, trials: int = TRIALS, scale: int | None = None) -> tuple[int, float]:
+    """About how many runs a plan takes, and how many packets they send."""
+    each, schemes = question.scenario.expected_packets(seeds=1), len(question.schemes)
+    k = scale_of(question) if scale is None else scale
+    shown = confirmation(question.goal.kept)[0]
+    if k == 1:
+        runs = schemes * trials * 6 + _FINALISTS * len(SELECTED) + shown + 400
+        return runs, runs * each
+    raced = min(_RACED, schemes)
+    small = (schemes - raced) * (trials // 3) * 3 + raced * trials * 6 + _FINALISTS * len(CHOSEN) + 200
+    whole = shown + _WHOLE * len(CHOSEN) + len(TODAY)
+    return small + whole, (small / k + whole) * each
 
 
 def plan(
     question: Question,
     *,
     trials: int = TRIALS,
+    scale: int | None = None,
     jobs: int | None = None,
     place: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
@@ -164,7 +180,9 @@ def plan(
 ) -> Answer:
     """Find settings that meet the goal at the least cost to the others.
 
-    Every scheme gets `trials` settings. Runs are kept in the folder `place`, and the same plan goes on from
+    Every scheme gets `trials` settings. Where a run takes long they are looked for on a network with one in
+    `scale` flows (`smaller`; default: `scale_of`, 1: never), and then only the schemes that do best with what
+    is set by hand get all of them. Runs are kept in the folder `place`, and the same plan goes on from
     there. `jobs` is the number of threads, `backend` makes the runs elsewhere (`run.clusters`); neither
     changes the answer. `progress` is told in words what is done, `count` how many runs have been made.
 
@@ -176,19 +194,24 @@ def plan(
     if bench.kept_before:
         tell(f"{bench.kept_before:,} runs are there already")
     try:
-        found = _found(question, bench, trials, tell)
+        found = _found(question, bench, trials, scale_of(question) if scale is None else scale, tell)
         bench.finish()
         return found
     finally:
         bench.close()
 
 
-def _found(question: Question, bench: Bench, trials: int, tell: Callable[[str], None]) -> Answer:
-    today = bench.run([(question.scenario.with_(monitors=[]), AROUND)])[0]
-    tried = {scheme.id: search(question, bench, scheme, trials, tell) for scheme in question.schemes}
-    tell(f"the best settings with {len(SELECTED)} other seeds")
+def _found(question: Question, bench: Bench, trials: int, scale: int, tell: Callable[[str], None]) -> Answer:
+    today = bench.run([(question.scenario.with_(monitors=[]), AROUND if scale == 1 else TODAY)])[0]
+    searched = smaller(question, scale)
+    if scale > 1:
+        tell(f"settings are looked for on a network with one in {scale} flows")
+    tried = _tried(searched, bench, trials, scale, tell)
+    tell(f"the best settings with {len(SELECTED if scale == 1 else CHOSEN)} other seeds")
     everything = [t for found in tried.values() for t in found]
-    finalists = selected(question, bench, everything, SELECTED, _FINALISTS, _EACH)
+    finalists = selected(searched, bench, everything, SELECTED if scale == 1 else CHOSEN, _FINALISTS, _EACH)
+    if scale > 1:
+        finalists = _on_the_network(question, bench, finalists, tell)
     tested: list[Confirmed] = []
     for candidate in _candidates(finalists):
         words = f"{candidate.scheme.title} on {confirmation(question.goal.kept)[0]} fresh seeds"
@@ -196,15 +219,58 @@ def _found(question: Question, bench: Bench, trials: int, tell: Callable[[str], 
         tested.append(_confirmed(question, bench, candidate, len(tested)))
         if tested[-1].met:
             break
-    answer = Answer(question, tried, finalists, tested, today)
+    answer = Answer(question, tried, finalists, tested, today, scale=scale)
     if answer.chosen is not None:
         tell("settings around it, and more customers")
-        near = _around(question, bench, answer.chosen.tried)
-        room = _room(question, bench, answer.chosen.tried)
+        near = _around(searched, bench, answer.chosen.tried)
+        room = _room(searched, bench, answer.chosen.tried, scale)
         return _with(answer, bench, near=near, room=room)
     tell("no setting meets the goal: what would have to change")
     nearest = answer.nearest
-    return _with(answer, bench, changes=changed(question, bench, nearest, AROUND, trials, tell))
+    return _with(answer, bench, changes=changed(searched, bench, nearest, AROUND, trials, tell))
+
+
+def _tried(
+    question: Question, bench: Bench, trials: int, scale: int, tell: Callable[[str], None]
+) -> dict[str, list[Tried]]:
+    """The settings that are tried of each scheme: as many of all, or of those alone that do best by hand."""
+    if scale == 1:
+        return {scheme.id: search(question, bench, scheme, trials, tell) for scheme in question.schemes}
+    tried = {scheme.id: first_look(question, bench, scheme, trials) for scheme in question.schemes}
+    order = sorted(question.schemes, key=lambda s: -max(t.judged.score for t in tried[s.id]))
+    tell(f"{len(order)} schemes as one would set them; the best {min(_RACED, len(order))} are searched")
+    for scheme in order[:_RACED]:
+        tried[scheme.id] = search(question, bench, scheme, trials, tell)
+    return tried
+
+
+def _on_the_network(
+    question: Question, bench: Bench, found: Sequence[Tried], tell: Callable[[str], None]
+) -> list[Tried]:
+    """The best of the smaller network on the network itself; steps from the best where none is enough."""
+    tell(f"the best {_WHOLE} of these on the network itself")
+    made = _judged(question, bench, [(t.scheme, t.settings) for t in found[:_WHOLE]])
+    chance = random.Random(1)  # noqa: S311 - what is drawn is no secret
+    for step in STEPS:
+        best = max(made, key=lambda t: t.judged.score)
+        if best.judged.violation == 0:
+            break
+        tell(f"it falls short by {best.judged.violation:.2f} there: steps from the best")
+        ranges = list(ranges_of(question, best.scheme))
+        points = [near(question, best.scheme, ranges, best.settings, step / 2, chance) for _ in range(_WHOLE)]
+        settings = [(best.scheme, {key: rounded(x) for key, x in point.items()}) for point in points]
+        made += _judged(question, bench, settings)
+    return sorted(made, key=lambda t: -t.judged.score)
+
+
+def _judged(
+    question: Question, bench: Bench, wanted: Sequence[tuple[Scheme, Mapping[str, float]]]
+) -> list[Tried]:
+    runs = bench.run([(question.put(scheme, settings), CHOSEN) for scheme, settings in wanted])
+    return [
+        Tried(scheme, settings, r, judge(question, r))
+        for (scheme, settings), r in zip(wanted, runs, strict=True)
+    ]
 
 
 def _with(answer: Answer, bench: Bench, **more: Any) -> Answer:
@@ -267,7 +333,7 @@ def _around(question: Question, bench: Bench, chosen: Tried) -> list[Near]:
             if abs(moved / value - 1) > 0.01:
                 wanted.append((key, moved))
     experiments = [question.put(chosen.scheme, {**chosen.settings, key: x}) for key, x in wanted]
-    runs = bench.run([(e, AROUND) for e in experiments])
+    runs = runs_of(question, bench, [(e, AROUND) for e in experiments])
     return [
         Near(key, x, x / chosen.settings[key], judge(question, r), r)
         for (key, x), r in zip(wanted, runs, strict=True)
@@ -288,14 +354,18 @@ def _limits(question: Question, chosen: Tried, key: str) -> tuple[float, float]:
     return 0.0, 1.0 if key.rsplit(".", 1)[-1] in ("max_p", "w_q", "p") and not plain.times else float("inf")
 
 
-def _room(question: Question, bench: Bench, chosen: Tried) -> list[Room]:
-    """One, two, four … more customers in each group, until contracts are no longer kept."""
+def _room(question: Question, bench: Bench, chosen: Tried, scale: int) -> list[Room]:
+    """One, two, four … more customers in each group, until contracts are no longer kept.
+
+    One more of a smaller network is `scale` more of the network that it stands for.
+    """
     found = []
     for group in question.place.contracted:
-        for more in (1, 2, 4, 8, 16):
+        for more in (1, 2, 4, 8, 16) if scale == 1 else (1, 2):
             fuller = with_more(question, group, more)
-            runs = bench.run([(fuller.put(chosen.scheme, chosen.settings), SELECTED)])[0]
-            found.append(Room(group, more, judge(fuller, runs), runs))
+            asked = [(fuller.put(chosen.scheme, chosen.settings), SELECTED if scale == 1 else CHOSEN)]
+            runs = runs_of(question, bench, asked)[0]
+            found.append(Room(group, scale * more, judge(fuller, runs), runs))
             if found[-1].judged.violation > 0:
                 break
     return found

@@ -4,6 +4,7 @@ best.toml         the experiment with the scheme and its settings: `inprofile ru
 inprofiled.toml   the router's configuration: `inprofiled check`, `inprofiled run`
 police.tc         the customers' markers as filters of the kernel, for `tc -batch`, where it can express them
 tc.sh             what the kernel alone can do of the rest, where the program `inprofiled` is there to say so
+customers.csv     who the customers are, where a file said so: the same bytes, which the router reads
 nearest.toml      where no setting meets the goal, instead of all these: the experiment of what comes nearest
 safe.svg          settings that were tried: which keep the contracts, and what the others get
 answer.json       all of it
@@ -30,7 +31,17 @@ __all__ = ["check_place", "experiment_text", "router_text", "write"]
 
 RUNS = "runs"
 """Where a plan's runs are kept, beside its files."""
-FILES = ("best.toml", "nearest.toml", "inprofiled.toml", "police.tc", "tc.sh", "safe.svg", "answer.json")
+CUSTOMERS = "customers.csv"
+FILES = (
+    "best.toml",
+    "nearest.toml",
+    "inprofiled.toml",
+    CUSTOMERS,
+    "police.tc",
+    "tc.sh",
+    "safe.svg",
+    "answer.json",
+)
 
 
 def check_place(out: Path) -> None:
@@ -73,7 +84,11 @@ def _deployable(question: Question, best: Tried, out: Path) -> dict[str, str]:
     router = out / "inprofiled.toml"
     write_whole(router, router_text(question, best).encode())
     found = {name: str(out / name) for name in ("best.toml", "inprofiled.toml")}
-    filters = batch(question, best)
+    if question.customers is not None:
+        write_whole(out / CUSTOMERS, question.customers.text().encode())
+        found[CUSTOMERS] = str(out / CUSTOMERS)
+    # Filters for customers of a file are the router's to write: `inprofiled export tc`.
+    filters = batch(question, best) if question.customers is None else None
     if filters is not None:
         write_whole(out / "police.tc", filters.encode())
         found["police.tc"] = str(out / "police.tc")
@@ -130,15 +145,17 @@ def _words(best: Tried) -> str:
 def router_text(question: Question, best: Tried) -> str:
     """The router's configuration: the link's queue, and a customer for each flow with a contract.
 
-    Customers have made-up addresses (VLANs, sessions): each has a table of its own, to be replaced.
+    Customers are those of the question's file, which lies beside it. Without one they have made-up addresses
+    (VLANs, sessions): each has a table of its own, to be replaced.
     """
     others = {key: x for key, x in best.settings.items() if key != "T"}
     values = best.scheme.set(others).values(question.place, best.settings["T"])
     router, place = question.router, question.place
     way = router.direction
+    what = "" if question.customers is not None else f"the customers' {_what(router.customers)} and "
     lines = [
         f"# {best.scheme.title}, found by `inprofile plan`: {_words(best)}.",
-        f"# Replace the customers' {_what(router.customers)} and the ports by yours.",
+        f"# Replace {what}the ports by yours.",
         f"inside = {toml(router.inside)}",
         f"outside = {toml(router.outside)}",
         "fix_offloads = true",
@@ -150,6 +167,10 @@ def router_text(question: Question, best: Tried) -> str:
     edges = values["edges"]
     if isinstance(edges, list) and edges:
         lines.append(f"aggregate = {inline(edges[0]['marker'])}")
+    if question.customers is not None:
+        rest = _everybody_else(question, values)
+        named = toml(CUSTOMERS) if rest is None else f"[{toml(CUSTOMERS)}, {inline(rest)}]"
+        lines.append(f"customers = {named}")
     lines += _customers(question, values, way)
     return "\n".join(lines) + "\n"
 
@@ -175,28 +196,25 @@ def _customers(question: Question, values: Mapping[str, object], way: str) -> li
         lines.append(
             f"marker = {inline(marker)}" if marker else 'marker = { kind = "colour", colour = "in" }'
         )
-        for i, contract in enumerate(each):
+        for i, contract in enumerate(each) if question.customers is None else ():
             lines += ["", f"[[{way}.customers]]", f"name = {toml(f'{name}-{i}')}", f"template = {toml(name)}"]
             if isinstance(bought, list):
                 lines.append(f"contract = {toml(contract)}")
             lines.append(_identity(question.router.customers, number))
             number += 1
-    others = {
-        json.dumps(values.get(f"flows.{g}.marker")): values.get(f"flows.{g}.marker")
-        for g in question.place.free
-    }
-    # Who is no customer is OUT; another colour needs a customer that all of them are.
-    for marker in others.values():
-        if marker and marker != {"kind": "colour", "colour": "out"}:
-            lines += [
-                "",
-                f"[[{way}.customers]]",
-                'name = "everybody-else"',
-                'prefix = ["0.0.0.0/0", "::/0"]',
-                f"marker = {inline(marker)}",
-            ]
-            break
+    rest = _everybody_else(question, values)
+    if rest is not None and question.customers is None:
+        lines += ["", f"[[{way}.customers]]", *(f"{key} = {inline(value)}" for key, value in rest.items())]
     return lines
+
+
+def _everybody_else(question: Question, values: Mapping[str, object]) -> dict[str, object] | None:
+    """A customer that all are who are no other; None where who is no customer is OUT, as those shall be."""
+    markers = (values.get(f"flows.{group}.marker") for group in question.place.free)
+    marker = next((m for m in markers if m and m != {"kind": "colour", "colour": "out"}), None)
+    if marker is None:
+        return None
+    return {"name": "everybody-else", "prefix": ["0.0.0.0/0", "::/0"], "marker": marker}
 
 
 def _identity(kind: str, number: int) -> str:

@@ -6,6 +6,7 @@ the table its defaults hold. It is today's network: its queue has the buffer tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from ...experiment.scenario import Scenario, load
 from ...metrics.quantity import bits_per_second, in_seconds
 from ..compare.schemes import Place, Scheme, SchemeFileError, choose
 from ..compare.settings import SettingError
+from .customers import Customers
 
 __all__ = ["Goal", "PlanError", "Question", "Router", "question_of", "read_question"]
 
@@ -59,6 +61,15 @@ class Question:
     goal: Goal
     schemes: tuple[Scheme, ...]
     router: Router = field(default_factory=Router)
+    customers: Customers | None = None
+    """Those who are there, where a file says so; else the router's file has made-up ones."""
+    scale: float = 1.0
+    """Of a smaller network that stands for another: how many times as large that is (`smaller`)."""
+
+    @property
+    def whole_rate(self) -> float:
+        """bit/s of the link that is asked about."""
+        return self.scale * self.link_rate
 
     @property
     def shortest(self) -> float:
@@ -85,6 +96,9 @@ class Question:
     def put(self, scheme: Scheme, settings: Mapping[str, float]) -> Scenario:
         """The experiment with a scheme at these settings; `T` is in seconds."""
         others = {key: x for key, x in settings.items() if key != "T"}
+        if self.scale != 1.0:
+            units = {s.key: s.unit for s in scheme.settings}
+            others = {key: _scaled(key, x, units[key], self.scale) for key, x in others.items()}
         return self.scenario.with_(scheme.set(others).values(self.place, settings["T"]))
 
     def of(self, scenario: Scenario) -> Question:
@@ -92,16 +106,23 @@ class Question:
         return replace(self, scenario=scenario, place=_place(scenario), link_rate=_rate(scenario))
 
 
-def read_question(path: str | Path, names: Sequence[str] | None = None) -> Question:
-    """Read a plan's file; `names` take the place of its schemes.
+def read_question(
+    path: str | Path, names: Sequence[str] | None = None, customers: Customers | None = None
+) -> Question:
+    """Read a plan's file; `names` take the place of its schemes, `customers` that of its contracts.
 
-    Raises PlanError, UnknownSchemeError, SchemeFileError, and ScenarioError for the experiment and its goal.
+    Raises PlanError, UnknownSchemeError, SchemeFileError, CustomerError, and ScenarioError for the experiment
+    and its goal.
     """
-    return question_of(load(path), names)
+    return question_of(load(path), names, customers)
 
 
-def question_of(scenario: Scenario, names: Sequence[str] | None = None) -> Question:
+def question_of(
+    scenario: Scenario, names: Sequence[str] | None = None, customers: Customers | None = None
+) -> Question:
     """The question of an experiment; as `read_question`."""
+    if customers is not None:
+        scenario = scenario.with_(customers.values(_contracts(scenario)))
     if "plan" not in scenario.check().effective:
         scenario = scenario.with_({"plan.kept": "99 %"})
     asked = scenario.check().effective["plan"]
@@ -110,7 +131,33 @@ def question_of(scenario: Scenario, names: Sequence[str] | None = None) -> Quest
     place = _place(bare)
     schemes = _schemes(asked["schemes"], scenario.file, names)
     _fit(bare, place, schemes)
-    return Question(bare, place, _rate(bare), _goal(asked), schemes, Router(**asked["router"]))
+    router = Router(**asked["router"])
+    return Question(bare, place, _rate(bare), _goal(asked), schemes, router, customers)
+
+
+def _contracts(scenario: Scenario) -> dict[str, str]:
+    """The groups that customers may be of, with their contracts."""
+    place = Place.of(scenario)
+    groups = scenario.check().effective["flows"]
+    for name in place.contracted:
+        if name not in place.contracts:
+            raise PlanError(
+                f"{scenario.file}: the flows of {name} have different contracts, and a file says who the"
+                " customers are: give each contract a group of its own"
+            )
+    return {g["name"]: g["contract"] for g in groups if g["name"] in place.contracted}
+
+
+def _scaled(key: str, x: float, unit: str, scale: float) -> float:
+    """A setting of the network on the smaller one.
+
+    >>> round(_scaled("queue.w_q", 0.002, "", 5), 5), _scaled("edge.bucket", 300.0, "packets", 5)
+    (0.00996, 60.0)
+    """
+    if key.rsplit(".", 1)[-1] == "w_q":
+        return -math.expm1(scale * math.log1p(-x)) if x < 1 else 1.0
+    # All flows together: a kth of their packets arrives.
+    return x / scale if key.startswith("edge.") and unit == "packets" else x
 
 
 def _goal(asked: Mapping[str, Any]) -> Goal:

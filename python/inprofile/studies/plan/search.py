@@ -1,7 +1,7 @@
 """Looking for settings: the same number of trials for each scheme.
 
 The first third is what one would set by hand (`_by_hand`), then Optuna's Parzen estimator (TPE) proposes, and
-the last third are small steps from the best (`_near`): where most of a link is sold, what keeps the contracts
+the last third are small steps from the best (`near`): where most of a link is sold, what keeps the contracts
 is a few hundredths of the contract wide in a marker's rate, and neither chance nor TPE hits it in 24 trials.
 
 While the goal is met, a setting is worth what flows without a contract get under it (where there are none,
@@ -17,8 +17,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ...experiment.scenario import Scenario
 from ..compare.schemes import Scheme, has_length
 from ..compare.settings import rounded
 from .bench import Bench, RunFigures
@@ -30,8 +31,12 @@ __all__ = [
     "Judged",
     "Tried",
     "best_of",
+    "first_look",
     "judge",
     "measured",
+    "near",
+    "ranges_of",
+    "runs_of",
     "search",
     "selected",
     "tolerance",
@@ -114,7 +119,7 @@ def judge(question: Question, runs: RunFigures, seeds: int | None = None) -> Jud
     if goal.best_effort > 0:
         violation += max(0.0, 1 - best_effort / goal.best_effort)
     # Without best effort, a hundredth of the link is worth ten milliseconds.
-    worth = best_effort / question.link_rate if others else float(runs["utilisation"].mean()) - delay
+    worth = best_effort / question.whole_rate if others else float(runs["utilisation"].mean()) - delay
     return Judged(margin, delay, best_effort, violation, -violation if violation > 0 else worth)
 
 
@@ -125,7 +130,7 @@ def search(
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    ranges = list(_ranges(question, scheme))
+    ranges = list(ranges_of(question, scheme))
     by_hand = _by_hand(question, scheme, ranges)[: max(1, trials // 3)]
     sampler = optuna.samplers.TPESampler(
         seed=1, multivariate=True, constant_liar=True, n_startup_trials=max(4, len(by_hand))
@@ -134,15 +139,15 @@ def search(
     for point in by_hand:
         study.enqueue_trial(point)
     chance = random.Random(1)  # noqa: S311 - what is drawn is no secret
-    near = max(len(by_hand), trials - trials // 3)
+    close = max(len(by_hand), trials - trials // 3)
     found: list[Tried] = []
     while len(found) < trials:
-        if len(found) >= near:
+        if len(found) >= close:
             best = max(found, key=lambda t: t.judged.score).settings
-            step = STEPS[min(len(STEPS) - 1, len(STEPS) * (len(found) - near) // (trials - near))]
+            step = STEPS[min(len(STEPS) - 1, len(STEPS) * (len(found) - close) // (trials - close))]
             for _ in range(min(TOGETHER, trials - len(found))):
-                study.enqueue_trial(_near(question, scheme, ranges, best, step, chance))
-        end = near if len(found) < near else trials
+                study.enqueue_trial(near(question, scheme, ranges, best, step, chance))
+        end = close if len(found) < close else trials
         asked = [study.ask() for _ in range(min(TOGETHER, end - len(found)))]
         settings = [
             {k: rounded(t.suggest_float(k, lo, hi, log=log)) for k, lo, hi, log in ranges} for t in asked
@@ -187,7 +192,7 @@ def _marker_rates(scheme: Scheme) -> list[str]:
     return [s.key for s in scheme.settings if s.of_contract and not s.unit]
 
 
-def _near(
+def near(
     question: Question,
     scheme: Scheme,
     ranges: Sequence[Range],
@@ -208,15 +213,33 @@ def _near(
     return point
 
 
+def runs_of(
+    question: Question, bench: Bench, asked: Sequence[tuple[Scenario, Sequence[int]]]
+) -> list[RunFigures]:
+    """Runs of the question's network; rates of a smaller one are those of the network that it stands for."""
+    found = bench.run(asked)
+    if question.scale == 1.0:
+        return found
+    return [replace(r, values={**r.values, "best_effort": question.scale * r["best_effort"]}) for r in found]
+
+
+def first_look(question: Question, bench: Bench, scheme: Scheme, trials: int) -> list[Tried]:
+    """What a search of so many trials begins with: the settings by hand."""
+    ranges = list(ranges_of(question, scheme))
+    points = _by_hand(question, scheme, ranges)[: max(1, trials // 3)]
+    return measured(question, bench, [(scheme, {k: rounded(p[k]) for k, *_ in ranges}) for p in points])
+
+
 def measured(
     question: Question, bench: Bench, wanted: Sequence[tuple[Scheme, Mapping[str, float]]]
 ) -> list[Tried]:
     """Run settings: all with the first seeds, and those that are not hopeless with the others."""
     experiments = [question.put(scheme, settings) for scheme, settings in wanted]
-    first = bench.run([(e, FIRST) for e in experiments])
+    first = runs_of(question, bench, [(e, FIRST) for e in experiments])
     looked = [judge(question, runs, len(SEARCHED)) for runs in first]
     promising = [judged.violation <= HOPELESS for judged in looked]
-    more = iter(bench.run([(e, SEARCHED) for e, p in zip(experiments, promising, strict=True) if p]))
+    again_asked = [(e, SEARCHED) for e, p in zip(experiments, promising, strict=True) if p]
+    more = iter(runs_of(question, bench, again_asked))
     made = []
     for (scheme, settings), runs, judged, again in zip(wanted, first, looked, promising, strict=True):
         seen = next(more) if again else runs
@@ -224,7 +247,7 @@ def measured(
     return made
 
 
-def _ranges(question: Question, scheme: Scheme) -> Iterator[Range]:
+def ranges_of(question: Question, scheme: Scheme) -> Iterator[Range]:
     """The space searched: keys with their ends, and whether on a logarithmic scale."""
     t = question.shortest, question.longest
     # A scheme without lengths has no T to look for.
@@ -263,5 +286,5 @@ def selected(
 def _with_seeds(
     question: Question, bench: Bench, tried: Sequence[Tried], seeds: Sequence[int]
 ) -> list[Tried]:
-    runs = bench.run([(question.put(t.scheme, t.settings), seeds) for t in tried])
+    runs = runs_of(question, bench, [(question.put(t.scheme, t.settings), seeds) for t in tried])
     return [Tried(t.scheme, t.settings, r, judge(question, r)) for t, r in zip(tried, runs, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ...experiment.dump import document
 from ...experiment.scenario import Scenario
 from ...metrics.quantity import quantity
 from .bench import Bench, RunFigures
@@ -39,7 +40,7 @@ class Change:
 def with_more(question: Question, group: str, more: int) -> Question:
     """The same network with so many more customers in a group; lists go on with their last value."""
     at = next(g for g in question.scenario.check().effective["flows"] if g["name"] == group)
-    written = next(g for g in question.scenario.as_written["flows"] if g["name"] == group)
+    written = next(g for g in document(question.scenario)["flows"] if g["name"] == group)
     values: dict[str, object] = {f"flows.{group}.count": at["count"] + more}
     for key in _LISTS:
         if isinstance(found := written.get(key), list):
@@ -142,5 +143,5 @@ def _scaled(text: str, factor: float) -> str:
 
 def _words(question: Question, lever: str, factor: float) -> str:
     if lever == "link":
-        return f"a link of {quantity(question.link_rate * factor, 'bit/s')}"
+        return f"a link of {quantity(question.whole_rate * factor, 'bit/s')}"
     return f"contracts of {100 * factor:.0f} % of what is sold"

@@ -58,6 +58,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
             for c in answer.changes
         ],
         "runs": answer.runs,
+        "searched_on_one_in": answer.scale,
     }
 
 
@@ -203,7 +204,7 @@ def _short(answer: Answer) -> str:
             f"Best effort gets {quantity(near.judged.best_effort, 'bit/s', 3)},"
             f" {quantity(goal.best_effort, 'bit/s')} is asked for."
         )
-    fewest = min(len(tried) for tried in answer.tried.values())
+    fewest = max(len(tried) for tried in answer.tried.values())
     bought = question.bought
     if bought > question.link_rate:
         lines.append(
@@ -304,6 +305,10 @@ def _room(answer: Answer) -> str:
         return text
     assert answer.chosen is not None  # noqa: S101
     base = answer.chosen.tried.runs
+    if answer.scale > 1:
+        return (
+            f"{text}\nRuns of a network with one in {answer.scale} flows, those of the settings changed too."
+        )
     costs = [
         f"one more in {r.group} costs best effort {pm(_difference(base, r.runs, 'best_effort'), 'bit/s')}"
         for r in answer.room

@@ -1,0 +1,183 @@
+"""Customers from a CSV file in `plan`: read, planned for, and written as the router reads them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inprofile import parse
+from inprofile.cli import app
+from inprofile.studies.plan.bench import RunFigures
+from inprofile.studies.plan.customers import CustomerError, parse_customers, read_customers
+from inprofile.studies.plan.files import router_text
+from inprofile.studies.plan.question import question_of
+from inprofile.studies.plan.search import Judged, Tried
+
+FILE = """\
+title = "Two plans"
+duration = "12 s"
+measure = { from = "4 s", to = "12 s" }
+tcp = { profile = "linux" }
+[[links]]
+name = "uplink"
+from = "edge"
+to = "core"
+rate = "40 Mbit/s"
+delay = "2 ms"
+queue = { aqm = "drop_tail", limit = "400 packets" }
+[[flows]]
+name = "gold"
+count = 5
+from = "H*"
+join = { node = "edge", rate = "100 Mbit/s" }
+to = "core"
+rtt = "15..60 ms"
+contract = "1 Mbit/s"
+[[flows]]
+name = "home"
+count = 5
+from = "H*"
+join = { node = "edge", rate = "100 Mbit/s" }
+to = "core"
+rtt = "15..60 ms"
+contract = "200 kbit/s"
+[[flows]]
+name = "free"
+count = 3
+from = "H*"
+join = { node = "edge", rate = "100 Mbit/s" }
+to = "core"
+rtt = "15..60 ms"
+[plan]
+schemes = ["rio", "srtcm-wred"]
+"""
+CUSTOMERS = """\
+name,prefix,vlan,session,contract,plan
+alice,10.0.1.0/24 2001:db8:1::/48,,,2 Mbit/s,gold
+bob,10.0.2.0/24,100 100.7,,2 Mbit/s,gold
+carol,,,7,,home
+"""
+
+
+def test_the_experiment_has_the_customers_of_the_file() -> None:
+    found = parse_customers(CUSTOMERS.encode())
+    question = question_of(parse(FILE), None, found)
+    groups = {g["name"]: g for g in question.scenario.check().effective["flows"]}
+    assert {name: g["count"] for name, g in groups.items()} == {"gold": 2, "home": 1, "free": 3}
+    assert (groups["gold"]["contract"], groups["home"]["contract"]) == ("2 Mbit/s", "200 kbit/s")
+    assert question.bought == 4.2e6
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_the_routers_file_names_them_and_has_their_plans(scheme: int) -> None:
+    question = question_of(parse(FILE), None, parse_customers(CUSTOMERS.encode()))
+    tried = Tried(question.schemes[scheme], {"T": 0.02}, RunFigures((), {}, ()), Judged(0, 0, 0, 0, 0))
+    text = router_text(question, tried)
+    rest = ', { name = "everybody-else", prefix = ["0.0.0.0/0", "::/0"], marker = '
+    assert (f'customers = ["customers.csv"{rest}' in text) == (scheme == 1)
+    assert ('customers = "customers.csv"' in text) == (scheme == 0)
+    assert "[[upstream.customers]]" not in text
+    assert [line for line in text.splitlines() if line.startswith("name = ")] == [
+        'name = "gold"',
+        'name = "home"',
+    ]
+
+
+def test_drawn_files_are_written_as_they_were_read(tmp_path: Path) -> None:
+    chance = random.Random(1)  # noqa: S311
+    for _ in range(200):
+        columns = [
+            "name",
+            "plan",
+            *(c for c in ("prefix", "vlan", "session", "contract") if chance.random() < 0.8),
+        ]
+        if not {"prefix", "vlan", "session"} & set(columns):
+            columns.append("vlan")
+        chance.shuffle(columns)
+        lines = [",".join(columns)]
+        for i in range(chance.randrange(1, 30)):
+            row = {
+                "name": f"customer-{i}",
+                "plan": chance.choice(["gold", "home"]),
+                "prefix": f"10.{i}.0.0/16" + (f" 2001:db8:{i:x}::/48" if i % 3 else ""),
+                "vlan": f"{i + 1}" + (f" {i + 1}.{i + 7}" if i % 2 else ""),
+                "session": chance.choice(["", "1", "65535 2"])
+                if "vlan" in columns or "prefix" in columns
+                else f"{i + 1}",
+                "contract": chance.choice(["", "4 Mbit/s", "500 kbit/s"]),
+            }
+            lines.append(",".join(row[c] for c in columns))
+        data = "".join(f"{line}\n" for line in lines).encode()
+        (tmp_path / "c.csv").write_bytes(data)
+        found = read_customers(tmp_path / "c.csv")
+        assert found.text().encode() == data
+        assert len(found.rows) == len(lines) - 1
+
+
+BAD = [
+    ("dave,10.0.1.0/24,,,,gold", 'prefix = "10.0.1.0/24": it is alice\'s already, line 2'),
+    ("dave,10.0.2.0/24,100,,,gold", 'prefix = "10.0.2.0/24": it is bob\'s already, line 3'),
+    ("dave,,,7,,home", 'session = "7": it is carol\'s already, line 4'),
+    ("alice,10.0.9.0/24,,,,gold", 'name = "alice": line 2 has this name'),
+    ("dave,10.0.9.0/24,,,4 Mbits,gold", 'contract = "4 Mbits": this is no rate'),
+    ("dave,10.0.9.0/24,,,0 Mbit/s,gold", 'contract = "0 Mbit/s": this is no rate'),
+    ("dave,10.0.9.7/24,,,,gold", "write 10.0.9.0/24"),
+    ("dave,10.0.9/24,,,,gold", "not an address or prefix"),
+    ("dave,,5000,,,gold", 'vlan = "5000": no such VLAN'),
+    ("dave,,,0,,gold", 'session = "0": no such session'),
+    ("dave,,,,,gold", "nothing says whose packets are dave's"),
+    ("da ve,10.0.9.0/24,,,,gold", "this is no name"),
+    ("dave,10.0.9.0/24,,gold", "4 fields, and the header has 6"),
+    ("dave, 10.0.9.0/24,,,,gold", "spaces around it"),
+    ('dave,"10.0.9.0/24",,,,gold', "a quotation mark"),
+    ("", "the line is empty"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), BAD)
+def test_every_bad_line_is_told_with_its_place(line: str, said: str) -> None:
+    with pytest.raises(CustomerError) as told:
+        parse_customers(f"{CUSTOMERS}{line}\n".encode(), "mine.csv")
+    first, remedy = str(told.value).splitlines()[:2]
+    assert first.startswith("mine.csv:5: ")
+    assert said in f"{first} {remedy}"
+    assert remedy.startswith("  ")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (CUSTOMERS.replace("\n", "\r\n").encode(), "mine.csv:1: the line ends in CR LF"),
+        (CUSTOMERS.encode("utf-8-sig"), "mine.csv:1: the file begins with a byte order mark"),
+        (CUSTOMERS.replace(",", ";").encode(), "semicolons between the fields"),
+        (CUSTOMERS.rstrip().encode(), "mine.csv:4:"),
+        (CUSTOMERS.encode("utf-16"), "not UTF-8"),
+        (CUSTOMERS.replace("session,", "sesion,").encode(), '"sesion": there is no such column'),
+        (CUSTOMERS.replace("session,", "vlan,").encode(), '"vlan": the column is there twice'),
+        (b"name,plan\na,gold\n", "nothing says whose packets are meant"),
+        (b"", "the file is empty"),
+    ],
+)
+def test_what_spreadsheets_add_and_disks_cut_off_is_told(data: bytes, said: str) -> None:
+    with pytest.raises(CustomerError, match=said):
+        parse_customers(data, "mine.csv")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (",home", ",homes", ':4: plan = "homes": the experiment has no such group with a contract'),
+        ("100.7,,2 Mbit/s", "100.7,,3 Mbit/s", ':3: contract = "3 Mbit/s": line 2 has 2 Mbit/s'),
+    ],
+)
+def test_what_the_experiment_does_not_have_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    (tmp_path / "mine.toml").write_text(FILE, "utf-8")
+    (tmp_path / "customers.csv").write_text(CUSTOMERS.replace(old, new), "utf-8")
+    command = ["plan", str(tmp_path / "mine.toml"), "--customers", str(tmp_path / "customers.csv")]
+    answer = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert answer.exit_code == 2, answer.output
+    assert said in answer.stderr
+    assert not (tmp_path / "out").exists()
