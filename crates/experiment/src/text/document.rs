@@ -146,6 +146,17 @@ impl Document {
         }
     }
 
+    /// Adds a text that has lines; its number among the sources.
+    pub(super) fn add_source(&mut self, text: &str, name: &str) -> u32 {
+        self.sources.push(Source::file(text, name));
+        self.sources.len() as u32 - 1
+    }
+
+    /// The whole text as a table that may be changed, for what other files have in its places.
+    pub fn root_mut(&mut self) -> &mut Table {
+        &mut self.root
+    }
+
     /// The file's name in messages.
     #[must_use]
     pub fn file(&self) -> &str {

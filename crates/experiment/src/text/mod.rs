@@ -9,6 +9,7 @@
 //!
 //! Non-goal: knowing what an experiment is. The rest of the crate does.
 
+pub mod csv;
 pub mod document;
 pub mod extends;
 pub mod file;

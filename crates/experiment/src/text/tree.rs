@@ -65,7 +65,8 @@ impl Table {
         self.0.iter().find(|(k, ..)| k == key).map(|(.., node)| node)
     }
 
-    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         self.0.iter_mut().find(|(k, ..)| k == key).map(|(.., node)| node)
     }
 

@@ -2,6 +2,7 @@
 
 mod advice;
 mod classes;
+mod customer_file;
 mod customers;
 pub mod describe;
 mod direction;

@@ -12,7 +12,9 @@ use inprofile_live::code_points::CodePoints;
 use super::direction::FileWide;
 use super::role::RoleSettings;
 use super::values::{dscp, interface_name, name};
-use super::{Config, DIRECTIONS, Fail, Level, LinkLoss, Log, SOCKET, advice, direction, frames};
+use super::{
+    Config, DIRECTIONS, Fail, Level, LinkLoss, Log, SOCKET, advice, customer_file, direction, frames,
+};
 
 /// Customers who have series of their own, if the file doesn't say.
 const CUSTOMER_SERIES: usize = 100;
@@ -24,7 +26,8 @@ const LONGEST_SOCKET: usize = 107;
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parse(bytes: &[u8], file: &str, registry: &Registry) -> Result<(Config, Vec<Problem>), Vec<Problem>> {
-    let document = Document::parse_bytes(bytes, file, &[])?;
+    let mut document = Document::parse_bytes(bytes, file, &[])?;
+    customer_file::take_in(&mut document, file)?;
     let report = Report::new(&document);
     let config = root(&report, registry);
     let failed = report.has_errors();

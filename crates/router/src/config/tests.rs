@@ -4,6 +4,7 @@ use proptest::prelude::{any, prop, prop_assert, proptest};
 use super::role::Role;
 use super::*;
 
+mod customer_file;
 mod customers;
 
 const EXAMPLE: &str = include_str!("../../../../packaging/inprofiled.toml");
