@@ -13,7 +13,7 @@ from .._input import visible
 from ..run.storage import FolderInUse, check_folder, write_whole
 from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Own, Refused, Yes, emit, full_disk, guarded, say
-from .effort import affordable, long
+from .effort import affordable, announce
 from .plan_runs import SHORT, kept_runs
 
 __all__ = ["sell"]
@@ -112,7 +112,8 @@ def sell(
     each = market.scenario.expected_packets(seeds=1)
     affordable(runs * each, yes, runs, jobs=jobs, less="a lower --kept or a shorter duration")
     _check_place(place)
-    print(f"about {runs:,} runs, {long(runs * each, jobs)}", file=sys.stderr)
+    print(f"About {runs:,} runs.", file=sys.stderr)
+    announce([(market.scenario, runs)], jobs, kept=place / RUNS)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
     made = made_by(backend, jobs, slurm_set, place)
