@@ -27,7 +27,9 @@ def wred(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="SONiC's config_db.json, or OpenConfig QoS as JSON.", show_default=False
+            metavar="FILE",
+            help="SONiC's config_db.json, or OpenConfig QoS as JSON; with --to also an experiment file.",
+            show_default=False,
         ),
     ],
     profile: Annotated[
@@ -44,6 +46,17 @@ def wred(
         typer.Option(help="Bytes that the queue may take, if the file does not say it.", show_default=False),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each case.")] = 5,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="sonic|openconfig",
+            help="Print profiles and the queues that have them as a configuration; simulate nothing.",
+            show_default=False,
+        ),
+    ] = None,
+    queue: Annotated[
+        str, typer.Option(help="With --to and an experiment file: the queue that its measured link is.")
+    ] = "Ethernet0|0",
     check_only: Annotated[bool, typer.Option("--check", help="Only check; simulate nothing.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write a drawing and the experiments of each profile to this folder.")
@@ -52,6 +65,9 @@ def wred(
     json_: Json = False,
 ) -> None:
     """Check WRED profiles of a switch (SONiC, OpenConfig), draw them, and simulate what they do to TCP."""
+    if to is not None:
+        _convert(file, profile, to, queue)
+        return
     try:
         ports = _chosen(read(file), profile)
         traffic = Traffic(rtt * 1e-6, flows, seeds, None if rate is None else _rate(rate), buffer)
@@ -71,6 +87,25 @@ def wred(
         say("\n\n\n".join(_as_text(port, traffic, ran) for port, ran in found))
     if any(check(port) for port, _ in found):
         raise typer.Exit(1)
+
+
+def _convert(file: Path, profile: list[str] | None, to: str, queue: str) -> None:
+    """Print the configuration. Raises Refused where the format cannot say it."""
+    from ..experiment.scenario import load
+    from ..studies.wred.experiment import port_of
+    from ..studies.wred.written import FORMATS, Unsayable
+
+    if to not in FORMATS:
+        raise Refused(f'--to "{to}": write {" or ".join(FORMATS)}')
+    try:
+        ports = [port_of(load(file), queue)] if file.suffix == ".toml" else _chosen(read(file), profile)
+        tree = FORMATS[to](ports)
+    except (Unreadable, Unsayable, ValueError) as error:
+        if type(error) not in (Unreadable, Unsayable, ValueError):
+            raise
+        lines = "\n".join(f"{file}: {line}" for line in str(error).splitlines())
+        raise Refused(visible(f"{to} cannot say this, and nothing is written:\n{lines}")) from None
+    emit(tree)
 
 
 def _rate(text: str) -> float:

@@ -1,0 +1,201 @@
+"""WRED profiles and where they are used, written as SONiC's `config_db.json` or as OpenConfig QoS.
+
+What is written reads back as the same ports (`sonic`, `openconfig`). What a format cannot say is refused, all
+of it at once, and nothing is written: a switch that does something else is worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .profile import COLOURS, Curve, Port, Profile
+
+__all__ = ["FORMATS", "Unsayable", "openconfig_tree", "sonic_tree"]
+
+Tree = dict[str, Any]
+#: openconfig-if-ethernet, ETHERNET_SPEED.
+SPEEDS = ["10MB", "100MB", "1GB", "2500MB", "5GB", "10GB", "25GB", "40GB", "50GB", "100GB", "200GB", "400GB"]
+
+
+class Unsayable(ValueError):
+    """What a format has no word for, a line each: where, what, and what to do."""
+
+
+def sonic_tree(ports: Sequence[Port]) -> Tree:
+    """SONiC's tables: WRED_PROFILE, QUEUE, PORT, and a static BUFFER_PROFILE for each buffer that is known.
+
+    Raises Unsayable.
+    """
+    faults: list[str] = []
+    tree: Tree = {"WRED_PROFILE": {}, "QUEUE": {}, "PORT": {}, "BUFFER_PROFILE": {}, "BUFFER_QUEUE": {}}
+    for port in ports:
+        profile = port.profile
+        fields = _sonic_profile(profile, faults)
+        if tree["WRED_PROFILE"].setdefault(profile.name, fields) != fields:
+            faults.append(f"{profile.name}: two profiles have this name: give each its own")
+        for queue in port.queues:
+            interface, _, number = queue.rpartition("|")
+            if not interface or not number.isdigit():
+                faults.append(
+                    f'{queue}: SONiC\'s queues have numbers: write a port and a number, "Ethernet0|3"'
+                )
+                continue
+            tree["QUEUE"][queue] = {"wred_profile": profile.name}
+            if port.rate is not None:
+                if port.rate % 1e6:
+                    faults.append(
+                        f"{interface}: SONiC has speeds in whole Mbit/s, and this is {port.rate:g} bit/s"
+                    )
+                tree["PORT"][interface] = {"speed": f"{port.rate / 1e6:.0f}"}
+            if port.buffer is not None:
+                name = f"egress_static_{port.buffer}"
+                tree["BUFFER_PROFILE"][name] = {"size": "0", "static_th": str(port.buffer)}
+                tree["BUFFER_QUEUE"][queue] = {"profile": name}
+    _refuse(faults)
+    return {name: table for name, table in tree.items() if table or name == "WRED_PROFILE"}
+
+
+def _sonic_profile(profile: Profile, faults: list[str]) -> Tree:
+    if profile.weight:
+        faults.append(
+            f"{profile.name}: weight {profile.weight}: SONiC's WRED_PROFILE has none, and the average is the"
+            " queue itself: choose thresholds for that (w_q = 1)"
+        )
+    marked = [colour for colour in COLOURS if colour in profile.mark]
+    ecn = "ecn_all" if len(marked) == len(COLOURS) else "_".join(["ecn", *(marked or ["none"])])
+    fields: Tree = {"ecn": ecn}
+    for colour in COLOURS:
+        fields[f"wred_{colour}_enable"] = "true" if colour in profile.drop else "false"
+        for curves, prefix, probability in (
+            (profile.drop, "", "drop_probability"),
+            (profile.mark, "ecn_", "mark_probability"),
+        ):
+            if colour not in curves:
+                continue
+            curve = curves[colour]
+            percent = _whole_percent(profile, colour, curve, faults)
+            fields[f"{prefix}{colour}_min_threshold"] = str(curve.min_th)
+            fields[f"{prefix}{colour}_max_threshold"] = str(curve.max_th)
+            fields[f"{prefix}{colour}_{probability}"] = str(percent)
+    return fields
+
+
+def openconfig_tree(ports: Sequence[Port]) -> Tree:
+    """OpenConfig's tree, as RFC 7951 writes it: WRED profiles, queues of interfaces, speeds, buffers.
+
+    Raises Unsayable.
+    """
+    faults: list[str] = []
+    profiles: dict[str, Tree] = {}
+    queues: dict[str, list[Tree]] = {}
+    buffers: dict[str, list[Tree]] = {}
+    speeds: dict[str, str] = {}
+    for port in ports:
+        entry = _uniform(port.profile, faults)
+        name = port.profile.name
+        if profiles.setdefault(name, entry) != entry:
+            faults.append(f"{name}: two profiles have this name: give each its own")
+        for queue in port.queues:
+            interface, _, inner = queue.rpartition("|")
+            config = {"name": inner, "queue-management-profile": name}
+            queues.setdefault(interface, []).append({"name": inner, "config": config})
+            if port.buffer is not None:
+                dedicated = {"name": inner, "dedicated-buffer": str(port.buffer)}
+                buffers.setdefault(interface, []).append({"name": inner, "config": dedicated})
+            if port.rate is not None:
+                speeds[interface] = _speed(interface, port.rate, faults)
+    _refuse(faults)
+    qos: Tree = {
+        "queue-management-profiles": {
+            "queue-management-profile": [
+                {"name": name, "config": {"name": name}, "wred": {"uniform": {"config": fields}}}
+                for name, fields in profiles.items()
+            ]
+        }
+    }
+    if queues:
+        qos["interfaces"] = {"interface": [_interface(i, inner, i in buffers) for i, inner in queues.items()]}
+    if buffers:
+        qos["buffer-allocation-profiles"] = {
+            "buffer-allocation-profile": [
+                {"name": f"buffers-{i}", "config": {"name": f"buffers-{i}"}, "queues": {"queue": inner}}
+                for i, inner in buffers.items()
+            ]
+        }
+    tree: Tree = {"openconfig-qos:qos": qos}
+    if speeds:
+        listed = [
+            {
+                "name": i,
+                "config": {"name": i},
+                "openconfig-if-ethernet:ethernet": {
+                    "config": {"port-speed": f"openconfig-if-ethernet:{speed}"}
+                },
+            }
+            for i, speed in speeds.items()
+        ]
+        tree["openconfig-interfaces:interfaces"] = {"interface": listed}
+    return tree
+
+
+def _interface(name: str, queues: list[Tree], has_buffers: bool) -> Tree:
+    output: Tree = {"queues": {"queue": queues}}
+    if has_buffers:
+        output["config"] = {"buffer-allocation-profile": f"buffers-{name}"}
+    return {"interface-id": name, "config": {"interface-id": name}, "output": output}
+
+
+def _uniform(profile: Profile, faults: list[str]) -> Tree:
+    """The one curve of every colour, or nothing: OpenConfig has none by colour."""
+    curves = {*profile.drop.values(), *profile.mark.values()}
+    whole = all(not of or set(of) == set(COLOURS) for of in (profile.drop, profile.mark))
+    if len(curves) > 1 or not whole:
+        faults.append(
+            f"{profile.name}: curves by colour, or of marks beside drops: OpenConfig's WRED is uniform, one"
+            " curve for all: give each colour a queue of its own, or write for SONiC"
+        )
+        return {}
+    if not curves:
+        return {"drop": False, "enable-ecn": False}
+    (curve,) = curves
+    return {
+        "min-threshold": str(curve.min_th),
+        "max-threshold": str(curve.max_th),
+        "max-drop-probability-percent": _whole_percent(profile, "every colour", curve, faults),
+        "weight": profile.weight,
+        "drop": bool(profile.drop),
+        "enable-ecn": bool(profile.mark),
+    }
+
+
+def _whole_percent(profile: Profile, colour: str, curve: Curve, faults: list[str]) -> int:
+    percent = round(100 * curve.max_p)
+    if abs(100 * curve.max_p - percent) > 1e-9:
+        faults.append(
+            f"{profile.name}: {colour}'s probability {100 * curve.max_p:g} %: whole percents are all there"
+            f" is: write {max(1, percent)} %"
+        )
+    return percent
+
+
+def _speed(interface: str, rate: float, faults: list[str]) -> str:
+    for speed in SPEEDS:
+        if rate == float(speed[:-2]) * (1e9 if speed.endswith("GB") else 1e6):
+            return f"SPEED_{speed}"
+    faults.append(
+        f"{interface}: OpenConfig has no such port-speed, {rate:g} bit/s: write one of {', '.join(SPEEDS)}"
+    )
+    return "SPEED_UNKNOWN"
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    if faults:
+        raise Unsayable("\n".join(dict.fromkeys(faults)))
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Port]], Tree]] = {
+    "sonic": sonic_tree,
+    "openconfig": openconfig_tree,
+}
+"""By the name that `inprofile wred --to` has."""

@@ -1,0 +1,120 @@
+"""WRED profiles written for SONiC and OpenConfig: they read back, and what cannot be said is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inprofile import STARTER, parse
+from inprofile.cli import app
+from inprofile.studies.wred import Port, read
+from inprofile.studies.wred.experiment import port_of
+from inprofile.studies.wred.profile import COLOURS, Curve, Profile
+from inprofile.studies.wred.written import FORMATS, SPEEDS, Unsayable
+
+WRED = {
+    "aqm": "wred",
+    "limit": "60 packets",
+    "green": {"min_th": "20 packets", "max_th": "40 packets", "max_p": 0.02},
+    "yellow": {"min_th": "10 packets", "max_th": "20 packets", "max_p": 0.1},
+    "red": {"min_th": "5 packets", "max_th": "10 packets", "max_p": 0.5},
+    "w_q": 1.0,
+}
+
+
+def bare(ports: list[Port]) -> list[Port]:
+    """Without what says where something was read, in one order."""
+    found = [replace(p, notes=(), profile=replace(p.profile, where="", notes=())) for p in ports]
+    return sorted(found, key=lambda p: (p.profile.name, p.queues))
+
+
+def drawn(chance: random.Random, uniform: bool) -> list[Port]:
+    ports = []
+    for i in range(chance.randrange(1, 5)):
+
+        def curve() -> Curve:
+            low = chance.randrange(0, 10**6)
+            return Curve(low, low + chance.randrange(0, 10**6), chance.randrange(0, 101) / 100)
+
+        if uniform:
+            one = curve()
+            drop, mark = (dict.fromkeys(COLOURS, one) if chance.random() < 0.7 else {} for _ in range(2))
+            weight = chance.randrange(0, 12) if drop or mark else 0
+        else:
+            drop, mark = ({c: curve() for c in COLOURS if chance.random() < 0.6} for _ in range(2))
+            weight = 0
+        profile = Profile(f"p{i}", "", drop, mark, weight)
+        if chance.random() < 0.2:
+            ports.append(Port(profile))
+            continue
+        rate = chance.choice([1e9, 2.5e9, 25e9, 100e9])
+        queues = tuple(
+            f"Ethernet{4 * i}|{q}" for q in sorted(chance.sample(range(8), chance.randrange(1, 4)))
+        )
+        ports.append(Port(profile, queues, rate, chance.choice([None, 10**6, 123_456])))
+    return ports
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_drawn_configurations_read_back_as_they_were(to: str, tmp_path: Path) -> None:
+    chance, file = random.Random(7), tmp_path / "config.json"  # noqa: S311
+    for _ in range(300):
+        ports = drawn(chance, uniform=to == "openconfig")
+        file.write_text(json.dumps(FORMATS[to](ports)), "utf-8")
+        found = bare(read(file))
+        assert found == bare(ports)
+        assert FORMATS[to](found) == FORMATS[to](bare(ports)), "and is written again the same"
+
+
+@pytest.mark.parametrize(
+    ("to", "change", "said"),
+    [
+        ("sonic", {"weight": 9}, "weight 9: SONiC's WRED_PROFILE has none"),
+        ("sonic", {"drop": {"green": Curve(1, 2, 0.125)}}, "12.5 %: whole percents"),
+        ("openconfig", {"drop": {"green": Curve(1, 2, 0.1)}}, "OpenConfig's WRED is uniform"),
+        ("openconfig", {"mark": dict.fromkeys(COLOURS, Curve(5, 6, 0.1))}, "OpenConfig's WRED is uniform"),
+    ],
+)
+def test_what_a_format_cannot_say_is_refused(to: str, change: dict[str, object], said: str) -> None:
+    profile = Profile("p", "", dict.fromkeys(COLOURS, Curve(1, 2, 0.1)))
+    port = Port(replace(profile, **change), ("Ethernet0|3",), 25e9, None)
+    with pytest.raises(Unsayable, match=said):
+        FORMATS[to]([port])
+    with pytest.raises(Unsayable, match="two profiles have this name"):
+        FORMATS[to]([Port(profile), Port(replace(profile, drop={}, mark={}))])
+    with pytest.raises(Unsayable, match=r"speeds in whole Mbit/s|no such port-speed"):
+        FORMATS[to]([Port(profile, ("Ethernet0|3",), 25.0000001e9)])
+    assert "25GB" in SPEEDS
+
+
+def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path) -> None:
+    base = parse(STARTER)
+    port = port_of(base.set("links.bottleneck.queue", WRED), "Ethernet0|3")
+    assert port.profile.drop["green"] == Curve(20 * port_bytes(port), 40 * port_bytes(port), 0.02)
+    tree = FORMATS["sonic"]([port])
+    assert tree["QUEUE"] == {"Ethernet0|3": {"wred_profile": "inprofile"}}
+    assert tree["WRED_PROFILE"]["inprofile"]["red_drop_probability"] == "50"
+    for queue, said in (
+        ({**WRED, "w_q": 0.002}, "w_q = 0.002: a switch has powers of two: write 0.00195312"),
+        ({**WRED, "averages": "coupled"}, "a switch has one average"),
+        ({**WRED, "gentle": True}, "a switch drops everything from max_th on"),
+    ):
+        with pytest.raises(Unsayable, match=said):
+            port_of(base.set("links.bottleneck.queue", queue), "Ethernet0|3")
+    with pytest.raises(Unsayable, match='aqm = "rio"'):
+        port_of(base, "Ethernet0|3")
+    (tmp_path / "mine.toml").write_text(STARTER, "utf-8")
+    answer = CliRunner().invoke(app, ["wred", str(tmp_path / "mine.toml"), "--to", "sonic"])
+    assert answer.exit_code == 2
+    assert "sonic cannot say this, and nothing is written" in answer.stderr
+    assert answer.stdout == ""
+
+
+def port_bytes(port: Port) -> int:
+    assert port.buffer is not None
+    return port.buffer // 60
