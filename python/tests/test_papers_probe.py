@@ -148,7 +148,8 @@ def test_an_atlas_runs_every_claim_at_fewer_thresholds() -> None:
     short = papers.Paper(PAPER.name, PAPER.folder, about)
     cells = {job.cell: _ideal(job.cell) for batch in jobs(short) for job in batch}
     assert len(cells) < 120
-    assert [f.claim for f in claims.findings(short, cells)] == [c["id"] for c in PAPER.claims]
+    asked = [c.id for c in PAPER.claims if c.flag("atlas", True)]
+    assert [f.claim for f in claims.findings(short, cells) if f.claim in asked] == asked
 
 
 def test_other_flows_and_markers_follow_the_number_of_flows() -> None:
@@ -190,6 +191,9 @@ def _ideal(cell: Cell) -> Measures:
     at = int(cell.value)
     goodput = {"hard": 4.01e6, "bucket": 3.9e6, "every-nth": 3.9e6, "hard-one": 3.9e6}.get(cell.scheme, 4e6)
     goodput += 1e4 * at
+    # The longer UDP is active, the more the marker costs (C14).
+    if cell.scheme == "hard" and cell.sweep == "udp-5":
+        goodput -= 2e5
     gain = GAINS.get((cell.topology, cell.scheme), 0.0)
     # Beside UDP the frontiers reach delays in common, which C12 needs.
     delay = 0.01 * math.exp(goodput / 1e6 + (0.3 * gain if cell.sweep.startswith("udp") else gain))
@@ -197,9 +201,9 @@ def _ideal(cell: Cell) -> Measures:
         delay *= 20
     top = at == 80
     share = {"ten": 0.996 if top else 0.98, "forty": 0.97 if top else 0.94}[cell.topology]
-    loss_out = {"soft": 0.55, "soft-one": 0.22}.get(cell.scheme, 0.99)
+    loss_out = {"soft": 0.55, "soft-one": 0.22}.get(cell.scheme, 0.94)
     # Where others are OUT, more OUT packets are lost (C11).
-    loss_out += 0.005 if cell.sweep.endswith("-out") else 0.0
+    loss_out += 0.05 if cell.sweep.endswith("-out") else 0.0
     marked = 1e5 * (3 if cell.sweep.endswith("-out") else 1)
     free = 1.9e6 if cell.sweep == "free-in" else marked / RATIOS.get(cell.scheme, 1.0)
     return _point(
@@ -215,12 +219,20 @@ def _ideal(cell: Cell) -> Measures:
         goodput_free=free,
         goodput_tcp=(marked + free) / 2,
         goodput_udp=2e5 if cell.scheme == "none" else 3e5,
+        domain_1_lost_out=0.9 if cell.scheme == "out-0.1-0.3" else 0.0,
         **{f"load_variance:{bins}": 0.01 if cell.scheme == "hard" else 0.1 for bins in BINS},
     )
 
 
 def _judged(change: Callable[[Cell, Measures], Measures] = lambda _, m: m) -> list[Judged]:
-    cells = {job.cell: change(job.cell, _ideal(job.cell)) for batch in jobs(PAPER) for job in batch}
+    kept = {f"rules: {value}" for value in claims.ROBUST}
+    cells = {
+        job.cell: change(job.cell, _ideal(job.cell))
+        for full in (True, False)
+        for batch in jobs(PAPER, full=full)
+        for job in batch
+        if not full or job.cell.sweep in kept
+    }
     rng = np.random.default_rng(1)
     for cell, m in cells.items():
         # Values that are equal in every seed tell less than such as differ a little.
@@ -258,6 +270,9 @@ def test_other_set_ups_are_judged_on_what_was_run_there() -> None:
         ("C10", ("hard",), "load_variance:half", 0.5),
         ("C11", ("hard",), "loss_in", 0.05),
         ("C12", ("hard",), "utilisation", 0.7),
+        ("C13", ("hard",), "delay", 9.0),
+        ("C14", ("none",), "goodput", 3e6),
+        ("C15", ("out-2-6",), "domain_1_lost_out", 0.3),
     ],
 )
 def test_without_its_effect_a_claim_does_not_reproduce(

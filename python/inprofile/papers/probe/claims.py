@@ -13,7 +13,8 @@ import numpy as np
 
 from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Cell, Entry, Paper
-from ..judge import Comparison, Finding
+from ..effects import of_base, of_link
+from ..judge import Comparison, Effect, Finding
 from ..rows import TableRow, row
 from .frontiers import MATCHED
 from .notes import notes
@@ -21,22 +22,32 @@ from .runs import Cells, Flows, ProbeRuns, minus, per_seed
 
 __all__ = ["UDP", "Cells", "findings", "rests_on", "table"]
 
+#: What of the marker's rules C13 varies, by the names of the sweep's values.
+ROBUST = ("alpha = 0.25", "alpha = 0.75", "A_0 = 2", "A_0 = 50")
 #: The studies with on/off UDP.
 UDP = ("udp-0.05", "udp-1", "udp-5")
 HOW = ("soft", "hard")
+#: Of the logarithm of a ratio of delays.
+DELAY = Effect(0.05, "5 % of the delay")
+#: Thirds of the matched goodputs, by which a gain is shown along a frontier: low, middle, high.
+THIRDS = (("low", slice(0, 3)), ("middle", slice(3, 7)), ("high", slice(7, 10)))
 
 
 def _c1(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     for j in js:
         for how in HOW:
-            yield j.compare(f"ln(delay, probe / all IN) at equal goodput, {how}", j.ratio(how), "below")
+            # The gain along the frontier, which one mean hides.
+            for words, at in THIRDS:
+                label = f"ln(delay, probe / all IN) at equal {words} goodput, {how}"
+                yield j.compare(label, j.ratio(how, at=at), "below", effect=DELAY)
         more = minus(j.ratio("hard"), j.ratio("soft"))
-        yield j.compare("ln(delay, probe / all IN) at equal goodput, hard less soft", more, "below")
+        label = "ln(delay, probe / all IN) at equal goodput, hard less soft"
+        yield j.compare(label, more, "below", effect=DELAY)
     ten, forty = js
     # Said of Fig. 3 and 4, which are soft.
     more = minus(forty.ratio("soft"), ten.ratio("soft"))
     label = "ln(delay, probe / all IN) at equal goodput, soft, 40 flows less 10"
-    yield forty.compare(label, more, "below")
+    yield forty.compare(label, more, "below", effect=DELAY)
 
 
 def _c2(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -56,7 +67,11 @@ def _c2(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
                 yield j.within(f"greatest {words}", greatest, high - about, high + about, SHARE)
             rise = [float(x) for x in share[-1] - share[0]]
             yield j.compare(
-                f"share of IN packets, highest thresholds less lowest, {how}", rise, "above", bounds=UNLIKE
+                f"share of IN packets, highest thresholds less lowest, {how}",
+                rise,
+                "above",
+                bounds=UNLIKE,
+                effect=Effect(0.005, "half of the least rise that §4 prints, from 98 to 99 %"),
             )
 
 
@@ -75,7 +90,7 @@ def _c4(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     label = "ln(delay, A+1 / 2A+1) at equal goodput, {}"
     # "almost doubled in comparison to" Fig. 3, which is of 10 flows.
     j = js[0]
-    yield j.compare(label.format("soft"), j.ratio("soft-one", "soft"), "below")
+    yield j.compare(label.format("soft"), j.ratio("soft-one", "soft"), "below", effect=DELAY)
     one, two = j.ratio("soft-one"), j.ratio("soft")
     low, high = paper.top.table("bounds").numbers("almost_doubled")
     yield _doubled(j, one, two, low, high)
@@ -92,9 +107,10 @@ def _c4(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
                 SHARE,
             )
     for each in js:
-        yield each.compare(label.format("hard"), each.ratio("hard-one", "hard"), "above")
+        yield each.compare(label.format("hard"), each.ratio("hard-one", "hard"), "above", effect=DELAY)
         # What equal goodputs do not see: a frontier that ends earlier.
-        yield each.reach("greatest goodput, A+1 less 2A+1, hard", "hard-one", "hard", "below")
+        label_most = "greatest goodput, A+1 less 2A+1, hard"
+        yield each.reach(label_most, "hard-one", "hard", "below", effect=_link(paper))
 
 
 def _doubled(
@@ -117,7 +133,8 @@ def _c5(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
         for how in HOW:
             share = per_seed(j.fair_share(how, "free-in"))
             label = f"a marked flow's goodput over the fair share, {how}"
-            yield j.compare(f"{label}: less than it", share, "below", 1.0)
+            less = Effect(0.05, "5 % of the fair share")
+            yield j.compare(f"{label}: less than it", share, "below", 1.0, effect=less)
             yield j.compare(f"{label}: starving", share, "below", starves)
 
 
@@ -129,7 +146,8 @@ def _c6(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
         for scheme, words in (("out-30-90", "OUT 30, 90, 0.2"), ("out-2-6", "OUT 2, 6, 0.2")):
             yield j.within(f"goodput of marked over free flows, {words}", j.over_free(scheme), low, high)
         label, ratio = "goodput of marked over free flows, OUT 0.1, 0.3, 1", j.over_free("out-0.1-0.3")
-        yield j.compare(f"{label}: less", ratio, "below", 1.0)
+        less = Effect(1.0 - low, "beyond what counts as almost the same")
+        yield j.compare(f"{label}: less", ratio, "below", 1.0, effect=less)
         yield j.within(f"{label}: a half to a third", ratio, third, half)
 
 
@@ -147,13 +165,13 @@ def _c7(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
             for study in helped[j.id, how]:
                 period = study.removeprefix("udp-")
                 label = f"ln(delay, probe / all IN) at equal goodput, {how}, {period} s"
-                yield j.compare(label, j.ratio(how, study=study, at=at), "below")
+                yield j.compare(label, j.ratio(how, study=study, at=at), "below", effect=DELAY)
     forty = js[1]
     low = [forty.ratio("hard", study=study, at=slice(1)) for study in UDP]
     known = [x for x in low if x is not None]
     values = per_seed(np.array(known)) if known else None
     label = "ln(delay, probe / all IN) at the lowest goodput, hard, mean of the three periods"
-    yield forty.compare(label, values, "above")
+    yield forty.compare(label, values, "above", effect=DELAY)
 
 
 def _c8(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -162,26 +180,32 @@ def _c8(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
             for words, out, into in (("free TCP", "free-out", "free-in"), ("UDP", "udp-out", "udp-1")):
                 gain = j.difference("goodput_marked", how, out, into)
                 label = f"goodput of a marked flow with {words} OUT less with it IN, {how}"
-                yield j.compare(label, gain, "above", unit="bit/s")
+                marked = j.frontier(how, into)["goodput_marked"].ravel()
+                counts = of_base(marked, 0.02, "2 % of a marked flow's goodput")
+                yield j.compare(label, gain, "above", unit="bit/s", effect=counts)
         f, base = j.frontier("hard", "udp-1"), j.frontier("none", "udp-1")
         gains = [f[name] / base[name] for name in ("goodput_udp", "goodput_marked")]
         label = "UDP's relative gain from the marker less TCP's, hard"
-        yield j.compare(label, per_seed(gains[0] - gains[1]), "above")
+        counts = Effect(0.02, "2 % of the goodput without the marker")
+        yield j.compare(label, per_seed(gains[0] - gains[1]), "above", effect=counts)
 
 
 def _c9(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     for j in js:
         for scheme, words in (("bucket", "token bucket"), ("every-nth", "every n-th")):
             label = f"greatest goodput, {words} less all IN, hard"
-            yield j.reach(label, scheme, "none", "below", "others")
-        yield j.reach("greatest goodput, probe less all IN, hard", "hard", "none", "above")
+            yield j.reach(label, scheme, "none", "below", "others", effect=_link(paper))
+        kept = Effect(0.0, "1 % of the link less is what we take for a loss")
+        label, least = "greatest goodput, probe less all IN, hard", -_link(paper).size
+        yield j.reach(label, "hard", "none", "above", effect=kept, null=least)
 
 
 def _c10(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     # Said of Fig. 7, which is of 10 flows, "for high goodput values": the upper half of what both reach.
     j = js[0]
     values = j.ratio("hard", name=f"load_variance:{paper.top.word('bin')}", at=slice(MATCHED // 2, MATCHED))
-    yield j.compare("ln(variance of the load, probe / all IN) at equal high goodput, hard", values, "below")
+    label = "ln(variance of the load, probe / all IN) at equal high goodput, hard"
+    yield j.compare(label, values, "below", effect=Effect(0.1, '10 % of the variance: "highly reduced"'))
 
 
 def _c11(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -190,7 +214,9 @@ def _c11(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
             for study, words in (("frontier", ""), ("udp-1", ", with on/off UDP")):
                 label = f"share of IN packets lost, probe less all IN, {how}{words}"
                 lost = j.beside_all_in("loss_in", how, study)
-                yield j.compare(label, lost, "below", bounds=UNLIKE)
+                base = j.frontier("none", study)["loss_in"].ravel()
+                counts = of_base(base, 0.1, "a tenth of the share lost where all are IN")
+                yield j.compare(label, lost, "below", bounds=UNLIKE, effect=counts)
             for words, out, into in (("free TCP", "free-out", "free-in"), ("UDP", "udp-out", "udp-1")):
                 label = f"share of OUT packets lost, with {words} OUT less with it IN, {how}"
                 more = j.difference("loss_out", how, out, into)
@@ -198,7 +224,8 @@ def _c11(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
                     unmeasured = j.compare(label, [0.0] * len(more), "above")
                     yield replace(unmeasured, obstacle=why, measured=False)
                 else:
-                    yield j.compare(label, more, "above", bounds=UNLIKE)
+                    counts = Effect(0.02, "two in a hundred OUT packets")
+                    yield j.compare(label, more, "above", bounds=UNLIKE, effect=counts)
 
 
 def _no_more_out(j: Flows, how: str, words: str, out: str, into: str) -> str | None:
@@ -220,7 +247,47 @@ def _c12(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
         # §4.1 claims no advantage for 10 flows under soft differentiation at 1 s.
         for how in HOW if j.id == "forty" else ("hard",):
             label = f"utilisation with on/off UDP marked IN, probe less all IN at equal delay, {how}"
-            yield j.compare(label, j.at_equal_delay("utilisation", how, "udp-1"), "above", bounds=UNLIKE)
+            more = j.at_equal_delay("utilisation", how, "udp-1")
+            counts = Effect(0.01, "1 % of the link")
+            yield j.compare(label, more, "above", bounds=UNLIKE, effect=counts)
+
+
+def _c13(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    # Of 10 flows: the sweep's. α and A_0 are varied one at a time, up and down.
+    j = js[0]
+    for value in ROBUST:
+        for how in HOW:
+            label = f"ln(delay, probe / all IN) at equal goodput, {value}, {how}"
+            yield j.compare(label, j.swept(how, f"rules: {value}"), "below", effect=DELAY)
+
+
+def _c14(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    for j in js:
+        lost = {study: j.beside_all_in("goodput", "hard", study) for study in UDP}
+        label = "goodput at equal thresholds, probe less all IN, hard, 5 s"
+        yield j.compare(label, lost["udp-5"], "below", unit="bit/s", effect=_link(paper))
+        label = "the same, 5 s less 0.05 s"
+        more = minus(lost["udp-5"], lost["udp-0.05"])
+        yield j.compare(label, more, "below", unit="bit/s", effect=_link(paper))
+
+
+def _c15(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    for j in js:
+        for scheme, words in (("out-30-90", "OUT 30, 90, 0.2"), ("out-2-6", "OUT 2, 6, 0.2")):
+            f = j.frontier(scheme, "two-domains")
+            if "domain_1_lost_out" not in f.points[0].values:
+                return
+            label = f"share of domain 1's OUT packets that it drops, {words}"
+            none = Effect(0.0, "1 % is what we take for none")
+            yield j.compare(label, per_seed(f["domain_1_lost_out"]), "below", 0.01, effect=none)
+        f = j.frontier("out-0.1-0.3", "two-domains")
+        label = "share of domain 1's OUT packets that it drops, OUT 0.1, 0.3, 1"
+        half = Effect(0.0, "a half is what we take for the pathological")
+        yield j.compare(label, per_seed(f["domain_1_lost_out"]), "above", 0.5, effect=half)
+
+
+def _link(paper: Paper) -> Effect:
+    return of_link(paper.top.number("capacity"))
 
 
 _CLAIMS: Mapping[str, Callable[[Paper, list[Flows]], Iterator[Comparison]]] = {
@@ -236,6 +303,9 @@ _CLAIMS: Mapping[str, Callable[[Paper, list[Flows]], Iterator[Comparison]]] = {
     "C10": _c10,
     "C11": _c11,
     "C12": _c12,
+    "C13": _c13,
+    "C14": _c14,
+    "C15": _c15,
 }
 
 
@@ -256,7 +326,9 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
         for claim in asked:
             if all(key in runs for key in _needs(paper, claim)):
                 comparisons = list(_CLAIMS[claim.id](paper, js))
-                found.append(Finding(claim.id, setup.id, comparisons, [], notes(claim.id, paper, runs, js)))
+                nothing = None if comparisons else "What it is about was not measured here."
+                told = notes(claim.id, paper, runs, js)
+                found.append(Finding(claim.id, setup.id, comparisons, [], told, nothing))
     return found
 
 

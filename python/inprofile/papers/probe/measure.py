@@ -62,6 +62,9 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     for group in ("marked", "free", "udp"):
         if (groups == group).any():
             values[f"goodput_{group}"] = goodput[:, groups == group].mean(axis=1)
+    if cell.sweep.startswith("two-domains"):
+        first = rows(result.queues, seeds, queue="domain-1")
+        values["domain_1_lost_out"] = first["dropped_out"] / np.maximum(first["arrived_out"], 1)
     sampled = Series(result.series, seeds)
     load = [sampled.get("bottleneck", f"arrived_{c}") for c in ("in", "out")]
     if load[0] is not None and load[1] is not None:

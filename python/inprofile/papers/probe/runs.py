@@ -10,7 +10,8 @@ import numpy as np
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import FREE, Bounds
 from .. import Cell, Entry
-from ..judge import Comparison
+from ..effects import BOUND
+from ..judge import Comparison, Effect
 from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratio
 
 __all__ = ["Cells", "Flows", "ProbeRuns", "minus", "per_seed"]
@@ -93,19 +94,25 @@ class Flows:
         null: float = 0.0,
         unit: str = "",
         bounds: Bounds = FREE,
+        *,
+        effect: Effect = BOUND,
     ) -> Comparison:
         """A comparison; frontiers without a common goodput cannot be compared."""
         if values is None:
             count = self.frontier("none")["goodput"].shape[1]
             why = "the two frontiers have no goodput or delay in common in every seed"
-            return Comparison(label, [null] * count, side, null, unit, self.title, why, measured=False)
-        return Comparison(label, values, side, null, unit, self.title, bounds=bounds)
+            return Comparison(
+                label, [null] * count, side, null, unit, self.title, why, measured=False, effect=effect
+            )
+        return Comparison(label, values, side, null, unit, self.title, bounds=bounds, effect=effect)
 
     def within(
         self, label: str, values: Sequence[float], low: float, high: float, bounds: Bounds = FREE
     ) -> Comparison:
         """A comparison between two bounds."""
-        return Comparison(label, values, "within", low, topology=self.title, upper=high, bounds=bounds)
+        return Comparison(
+            label, values, "within", low, topology=self.title, upper=high, bounds=bounds, effect=BOUND
+        )
 
     def difference(self, name: str, scheme: str, study: str, base: str) -> list[float]:
         """A measure in one study less in another, mean over the thresholds that both have.
@@ -125,6 +132,16 @@ class Flows:
         """The same at equal delays; None where the two share none."""
         return at_equal_delay(self.frontier(scheme, study), self.frontier("none", study), name)
 
+    def swept(self, how: str, value: str) -> list[float] | None:
+        """Mean ln(delay, the scheme at a value of a sweep / all IN), over the seeds that the sweep has."""
+        ours = Frontier.of(self.runs.points(value, self.id, how))
+        seeds = len(ours.points[0].seeds)
+        base = self.frontier("none")
+        few = [
+            Measures(m.seeds[:seeds], {k: x[:seeds] for k, x in m.values.items()}, {}) for m in base.points
+        ]
+        return log_ratio(ours, Frontier(base.values, few))
+
     def over_free(self, scheme: str) -> list[float]:
         """Two domains: goodput of a marked flow over that of a free one, mean over thresholds."""
         f = self.frontier(scheme, "two-domains")
@@ -135,7 +152,17 @@ class Flows:
         f = self.frontier(how, study)
         return f["goodput_marked"] / f["goodput_tcp"]
 
-    def reach(self, label: str, a: str, b: str, side: Side, study: str = "frontier") -> Comparison:
+    def reach(
+        self,
+        label: str,
+        a: str,
+        b: str,
+        side: Side,
+        study: str = "frontier",
+        *,
+        effect: Effect,
+        null: float = 0.0,
+    ) -> Comparison:
         """The most goodput that any threshold of both gives, of one scheme less another."""
         ours, theirs = self.frontier(a, study), self.frontier(b)
         common = [at for at in ours.values if at in theirs.values]
@@ -143,4 +170,4 @@ class Flows:
             np.stack([f["goodput"][list(f.values).index(at)] for at in common]).max(axis=0)
             for f in (ours, theirs)
         ]
-        return self.compare(label, [float(x) for x in most[0] - most[1]], side, unit="bit/s")
+        return self.compare(label, [float(x) for x in most[0] - most[1]], side, null, "bit/s", effect=effect)

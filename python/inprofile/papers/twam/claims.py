@@ -6,7 +6,7 @@ round-trip times are those of `paper.toml`, or of a point of the atlas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,11 +15,12 @@ import numpy as np
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
-from ..judge import Comparison, Finding
+from ..effects import BOUND, CONTRACT, INDEX, of_base, of_link
+from ..judge import Comparison, Effect, Finding, Room
 from ..pairing import Measure, paired, same_seeds
 from ..rows import TableRow, row
 from . import cost
-from .experiments import BASELINE, OURS, cell_of
+from .experiments import BASELINE, HIGH, LOW, OURS, cell_of
 from .measure import PACKET, contracts, relative_error
 
 __all__ = ["findings", "table"]
@@ -35,6 +36,7 @@ class _Scenario:
         self.title = self.about.title
         self.bounds = paper.top.table("bounds")
         self.contracts = contracts(paper, self.about)
+        self.capacity = self.about.number("capacity")
         self.base = cells[cell_of(paper, setup, topology, BASELINE, variant)]
         self.ours = cells[cell_of(paper, setup, topology, OURS, variant)]
         #: Bandwidth times propagation delay, in packets.
@@ -61,11 +63,38 @@ class _Scenario:
         return Comparison(label, [float(v) for v in values], side, null=null, topology=self.title, **more)
 
 
-Load = Callable[[str], _Scenario]
+class _Load:
+    """The runs of a set-up, by scenario."""
+
+    def __init__(self, paper: Paper, cells: Cells, setup: str, variant: str) -> None:
+        self._paper, self._cells, self._setup, self._variant = paper, cells, setup, variant
+
+    def __call__(self, topology: str) -> _Scenario:
+        return _Scenario(self._paper, self._cells, self._setup, topology, self._variant)
+
+    def beside(self, topology: str) -> dict[str, Measures]:
+        """What was run of a network once, whatever the set-up, by scheme."""
+        first = self._paper.setups[0].id
+        return {
+            c.scheme: m
+            for c, m in self._cells.items()
+            if (c.setup, c.topology, c.variant, c.sweep) == (first, topology, "", "")
+        }
+
+    def title(self, topology: str) -> str:
+        return self._paper.find("topologies", topology).title
+
+
+Load = _Load
 
 
 def _mbit(contract: float) -> str:
     return f"{contract / 1e6:g} Mbit/s"
+
+
+def _windows(m: Measures, flows: Sequence[int]) -> Array:
+    """Mean window of some flows, seed by seed."""
+    return np.asarray(np.mean([m[f"cwnd.{i + 1}"] for i in flows], axis=0), dtype=np.float64)
 
 
 def _e1(load: Load) -> list[Comparison]:
@@ -73,7 +102,7 @@ def _e1(load: Load) -> list[Comparison]:
     none = s.bounds.number("none")
 
     def window(flows: list[int]) -> Measure:
-        return lambda m: np.asarray(np.mean([m[f"cwnd.{i + 1}"] for i in flows], axis=0), dtype=np.float64)
+        return lambda m: _windows(m, flows)
 
     return [
         *(
@@ -82,22 +111,51 @@ def _e1(load: Load) -> list[Comparison]:
                 s.difference(window(flows)),
                 "above",
                 unit="packets",
+                effect=of_base(
+                    _windows(s.base, flows), 0.1, 'a tenth of the baseline\'s: "larger" in Fig. 2'
+                ),
             )
             for contract, flows in s.groups()
         ),
-        s.compared(f"slow starts per run, ours, below {none:g}", s.ours["timeouts"], "below", none),
-        s.compared("slow starts per run, ours − baseline", s.difference("timeouts"), "below"),
+        s.compared(
+            f"slow starts per run, ours, below {none:g}", s.ours["timeouts"], "below", none, effect=BOUND
+        ),
+        s.compared(
+            "slow starts per run, ours − baseline",
+            s.difference("timeouts"),
+            "below",
+            effect=Effect(none, "one a run"),
+            room=Room([float(x) for x in s.base["timeouts"]], "slow starts per run under the baseline are"),
+        ),
     ]
 
 
 def _e2(load: Load) -> list[Comparison]:
     s = load("scenario-1")
     return [
-        s.compared("relative error of windows, ours − baseline", s.difference("window_error"), "below"),
-        s.compared("relative error of throughputs, ours − baseline", s.difference("rate_error"), "below"),
+        *(
+            s.compared(
+                f"relative error of {what}, ours − baseline",
+                s.difference(measure),
+                "below",
+                effect=of_base(s.base[measure], 0.1, "a tenth of the baseline's"),
+            )
+            for what, measure in (("windows", "window_error"), ("throughputs", "rate_error"))
+        ),
         # The next sentence: "Besides better utilization".
-        s.compared("sum of throughputs, ours − baseline", s.difference("total"), "above", unit="bit/s"),
+        s.compared(
+            "sum of throughputs, ours − baseline",
+            s.difference("total"),
+            "above",
+            unit="bit/s",
+            effect=of_link(s.capacity),
+            room=_idle(s),
+        ),
     ]
+
+
+def _idle(s: _Scenario) -> Room:
+    return Room([s.capacity - float(x) for x in s.base["total"]], "the baseline leaves idle")
 
 
 def _shares_error(m: Measures, contracts: Array) -> Array:
@@ -116,6 +174,7 @@ def _keeps(s: _Scenario, what: str) -> list[Comparison]:
             share,
             "above",
             kept,
+            effect=BOUND,
         )
         for i, share in enumerate(s.shares(s.ours, what).T)
     ]
@@ -126,7 +185,7 @@ def _e3a(load: Load) -> list[Comparison]:
     contract, flows = s.groups()[-1]
     missed = s.shares(s.base)[:, flows].mean(axis=1)
     label = f"flows of {_mbit(contract)}, throughput over contract, baseline, below 1"
-    return [*_keeps(s, "x"), s.compared(label, missed, "below", 1.0)]
+    return [*_keeps(s, "x"), s.compared(label, missed, "below", 1.0, effect=CONTRACT)]
 
 
 def _e3b(load: Load) -> list[Comparison]:
@@ -140,6 +199,7 @@ def _e3b(load: Load) -> list[Comparison]:
                 rates[:, more].mean(axis=1) - rates[:, less].mean(axis=1),
                 "above",
                 unit="bit/s",
+                effect=Effect((larger - smaller) / 10, "a tenth of the contracts' difference"),
             )
             for (smaller, less), (larger, more) in pairwise(groups)
         ),
@@ -149,11 +209,17 @@ def _e3b(load: Load) -> list[Comparison]:
                 s.shares(s.base)[:, i],
                 "below",
                 1.0,
+                effect=CONTRACT,
             )
             for i in (int(flow) - 1 for flow in s.about.numbers("missed"))
         ),
         s.compared(
-            "index of throughput over contract, ours − baseline", s.difference("fi"), "above", bounds=UNLIKE
+            "index of throughput over contract, ours − baseline",
+            s.difference("fi"),
+            "above",
+            bounds=UNLIKE,
+            effect=INDEX,
+            room=Room([1 - float(x) for x in s.base["fi"]], "from the baseline's index to 1 there are"),
         ),
     ]
 
@@ -163,12 +229,14 @@ def _e3c(load: Load) -> list[Comparison]:
     worst = s.shares(s.base, "burst").min(axis=1)
     kept = s.bounds.number("kept")
     label = f"worst flow's throughput over contract, baseline, below {kept:g}"
-    return [*_keeps(s, "burst"), s.compared(label, worst, "below", kept)]
+    return [*_keeps(s, "burst"), s.compared(label, worst, "below", kept, effect=BOUND)]
 
 
 def _e4(load: Load) -> list[Comparison]:
     s = load("scenario-4")
-    return [s.compared("index of the worst second, ours − baseline", s.difference("fi_worst"), "above")]
+    room = Room([1 - float(x) for x in s.base["fi_worst"]], "from the baseline's index to 1 there are")
+    label = "index of the worst second, ours − baseline"
+    return [s.compared(label, s.difference("fi_worst"), "above", effect=INDEX, room=room)]
 
 
 def _e5a(load: Load) -> list[Comparison]:
@@ -178,6 +246,7 @@ def _e5a(load: Load) -> list[Comparison]:
             s.ours["queue.1"] / s.pipe,
             "below",
             bound,
+            effect=BOUND,
         )
         for s in (load("scenario-1"), load("scenario-2"))
         for bound in [s.bounds.number("bounded")]
@@ -192,6 +261,7 @@ def _e5b(load: Load) -> list[Comparison]:
             "within",
             low,
             upper=high,
+            effect=Effect(0.0, "the bounds are the authors'", stated=True),
         )
         for s in (load("scenario-1"), load("scenario-2"))
         for low, high in [s.bounds.numbers("printed")]
@@ -207,13 +277,124 @@ def _e6(_: Load) -> list[Comparison]:
             "below",
             unit="ns",
             topology=f"{measured.flows} flows",
+            effect=of_base(
+                measured.tsw2cm,
+                0.1,
+                "10 % of TSW2CM's, which code's layout alone moves; §6 has \"much lower\"",
+            ),
         )
+    ]
+
+
+def _e7(load: Load) -> list[Comparison]:
+    s = load("scenario-1")
+    low, high = s.bounds.numbers("in_proportion")
+    fair = s.capacity / s.contracts.sum()
+    return [
+        s.compared(
+            f"throughput of flows of {_mbit(contract)} over C·r/Σr, ours",
+            s.shares(s.ours)[:, flows].mean(axis=1) / fair,
+            "within",
+            low,
+            upper=high,
+            effect=Effect(0.0, 'the bounds are what we take "analogous" for'),
+        )
+        for contract, flows in s.groups()
+    ]
+
+
+def _e8(load: Load) -> list[Comparison]:
+    return [
+        s.compared(
+            "sum of throughputs, ours − baseline",
+            s.difference("total"),
+            "above",
+            unit="bit/s",
+            effect=Effect(0.05 * s.capacity, '5 % of the link: "much higher"'),
+            room=_idle(s),
+        )
+        for s in (load("scenario-2"), load("scenario-3"), load("scenario-4"))
+    ]
+
+
+def _e9(load: Load) -> list[Comparison]:
+    s = load("scenario-1")
+    return [
+        s.compared(
+            "variation of a window over time, mean over flows, ours − baseline",
+            s.difference("cwnd_varies"),
+            "below",
+            effect=of_base(s.base["cwnd_varies"], 0.1, "a tenth of the baseline's"),
+        )
+    ]
+
+
+def _e10(load: Load) -> list[Comparison]:
+    s, beside = load("scenario-2"), load.beside("scenario-2")
+    if not {LOW, HIGH} <= beside.keys():
+        return []
+    low, high = beside[LOW], beside[HIGH]
+    return [
+        s.compared(
+            "sum of throughputs, static thresholds of 10 and 40 less DWRED's",
+            paired(low, s.ours, "total"),
+            "below",
+            unit="bit/s",
+            effect=of_link(s.capacity),
+        ),
+        s.compared(
+            "sum of throughputs, static thresholds of 10 and 40 less the printed ones",
+            paired(low, s.base, "total"),
+            "below",
+            unit="bit/s",
+            effect=of_link(s.capacity),
+        ),
+        s.compared(
+            "mean queue of the first hop, static thresholds of 120 and 480 over the printed ones",
+            high["queue.1"] / s.base["queue.1"],
+            "above",
+            1.0,
+            effect=Effect(0.1, "a tenth: what is dropped too late stays in the queue"),
+        ),
+        s.compared(
+            "index of throughput over contract, static thresholds of 120 and 480 less DWRED's",
+            paired(high, s.ours, "fi"),
+            "below",
+            bounds=UNLIKE,
+            effect=INDEX,
+        ),
+    ]
+
+
+def _e11(load: Load) -> list[Comparison]:
+    beside, title = load.beside("two-paths"), load.title("two-paths")
+    if not {"one-queue", "drr"} <= beside.keys():
+        return []
+    one, turns = beside["one-queue"], beside["drr"]
+    near, far = (np.mean([one[f"x.{i}"] for i in half], axis=0) for half in (range(1, 6), range(6, 11)))
+    return [
+        Comparison(
+            "throughput of the flows of 90 ms over that of the flows of 30 ms, in one queue",
+            [float(x) for x in far / near],
+            "below",
+            1.0,
+            topology=title,
+            effect=Effect(0.1, "a tenth: unfair"),
+        ),
+        Comparison(
+            "index of throughput over contract, in one queue less by turns",
+            paired(one, turns, "fi"),
+            "below",
+            topology=title,
+            bounds=UNLIKE,
+            effect=INDEX,
+        ),
     ]
 
 
 _CLAIMS = {
     "E1": _e1, "E2": _e2, "E3a": _e3a, "E3b": _e3b, "E3c": _e3c, "E4": _e4, "E5a": _e5a, "E5b": _e5b,
-    "E6": _e6,
+    "E6": _e6, "E7": _e7, "E8": _e8, "E9": _e9, "E10": _e10, "E11": _e11,
 }  # fmt: skip
 
 
@@ -221,13 +402,16 @@ _CLAIMS = {
 _ABOUT = {
     "E1": ("scenario-1",), "E2": ("scenario-1",), "E3a": ("scenario-2",), "E3b": ("scenario-3",),
     "E3c": ("scenario-4",), "E4": ("scenario-4",), "E5a": ("scenario-1", "scenario-2"),
-    "E5b": ("scenario-1", "scenario-2"), "E6": (),
+    "E5b": ("scenario-1", "scenario-2"), "E6": (), "E7": ("scenario-1",),
+    "E8": ("scenario-2", "scenario-3", "scenario-4"), "E9": ("scenario-1",), "E10": ("scenario-2",),
+    "E11": ("two-paths",),
 }  # fmt: skip
 
 
 def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
-    """Whether a claim's verdict needs this cell: the baseline's and ours of its own scenarios."""
-    return cell.topology in _ABOUT[claim] and cell.scheme in (BASELINE, OURS)
+    """Whether a claim's verdict needs this cell: the baseline's and ours of its own scenarios, or more."""
+    more = {"E10": (LOW, HIGH), "E11": ("one-queue", "drr")}.get(claim, ())
+    return cell.topology in _ABOUT[claim] and cell.scheme in (BASELINE, OURS, *more)
 
 
 def _notes(claim: str, load: Load) -> list[str]:
@@ -268,6 +452,13 @@ def _notes(claim: str, load: Load) -> list[str]:
         ]
     if claim == "E6":
         return [cost.measured().words]
+    if claim == "E8":
+        told = [
+            f"{s.title}: {s.ours['total'].mean() / 1e6:.1f} Mbit/s under ours,"
+            f" {s.base['total'].mean() / 1e6:.1f} under the baseline"
+            for s in (load("scenario-2"), load("scenario-3"), load("scenario-4"))
+        ]
+        return [f"Sums of throughputs: {'; '.join(told)}."]
     return []
 
 
@@ -290,11 +481,12 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     found = []
     for claim in paper.claims:
         for setup in paper.setups:
-
-            def load(topology: str, setup: str = setup.id) -> _Scenario:
-                return _Scenario(paper, cells, setup, topology, variant)
-
-            found.append(Finding(claim.id, setup.id, _CLAIMS[claim.id](load), notes=_notes(claim.id, load)))
+            load = _Load(paper, cells, setup.id, variant)
+            compared = _CLAIMS[claim.id](load)
+            nothing = None if compared else "What this is compared with was not run here."
+            found.append(
+                Finding(claim.id, setup.id, compared, notes=_notes(claim.id, load), obstacle=nothing)
+            )
     return found
 
 

@@ -12,12 +12,14 @@ from typing import Any
 from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["BASELINE", "OURS", "cell_of", "jobs", "late", "measured"]
+__all__ = ["BASELINE", "HIGH", "LOW", "OURS", "cell_of", "jobs", "late", "measured"]
 
 #: What the paper compares with.
 BASELINE = "tsw2cm"
 #: The paper's own.
 OURS = "twam"
+#: The baseline with thresholds too low and too high (§4).
+LOW, HIGH = "tsw2cm-low", "tsw2cm-high"
 
 
 def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str = "") -> Cell:
@@ -28,7 +30,8 @@ def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str =
     changed = {} if variant == "" else paper.find("variants", variant)
     if changed.get("scheme") != scheme:
         variant, changed = "", {}
-    if paper.find("schemes", scheme).get("core") != "static" or "static" in changed:
+    about = paper.find("schemes", scheme)
+    if about.get("core") != "static" or "static" in changed or "static" in about:
         setup = paper.setups[0].id
     return Cell(setup, topology, scheme, variant)
 
@@ -111,7 +114,11 @@ def _assumed(paper: Paper, cell: Cell, topology: Entry, quick: bool) -> dict[str
     if static:
         # A reading may say it for all set-ups.
         of = about if "static_colours" in about else paper.find("setups", cell.setup)
-        law = change.get("static", about.table("static").table(of.word("static_colours")))
+        law = (
+            change.get("static")
+            or scheme.get("static")
+            or about.table("static").table(of.word("static_colours"))
+        )
     else:
         law = {"aqm": "dwred", **about.table("dwred"), **change.get("dwred", {})}
         values.update(_windows(about, scheme.word("windows", about.word("windows"))))

@@ -86,6 +86,9 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     mean = windows[:, :, inside].mean(axis=2).T
     values.update({f"cwnd.{i}": w for i, w in enumerate(mean.T, 1)})
     values["cwnd"] = mean.mean(axis=1)
+    # How much a window varies over time beside its mean, over the flows.
+    over_time = windows[:, :, inside].std(axis=2) / windows[:, :, inside].mean(axis=2)
+    values["cwnd_varies"] = over_time.mean(axis=0)
     if "hops" in topology:
         pipe, rtt = topology.number("capacity") * share / PACKET, paper.top.number("rtt")
         values["window_error"] = relative_error(mean, pipe * rtt)
