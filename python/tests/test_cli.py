@@ -155,8 +155,8 @@ def test_run_as_json_has_what_programs_build_on(folder: Path) -> None:
     assert err == ""
     found = json.loads(out)
     assert set(found) == {
-        "scenario", "seeds", "metrics", "contracts", "delays", "flow_times", "groups", "flows", "queues",
-        "markers", "conservation", "provenance", "warnings", "expected_packets",
+        "format", "scenario", "seeds", "metrics", "delays", "flow_times", "groups", "flows", "queues",
+        "markers", "conservation", "provenance", "warnings", "expected_packets", "contracts",
     }  # fmt: skip
     assert found["seeds"] == [2, 3, 4]
     assert found["conservation"] is True
