@@ -22,10 +22,11 @@ from .common import (
     say,
     terminable,
 )
-from .effort import long, packets_text
+from .effort import announce
 
 if TYPE_CHECKING:
     from ..studies.pack import Compared
+    from ..studies.pack.verify import Work
 
 
 @guarded
@@ -69,9 +70,9 @@ def unpack(
         return
     again = place.with_name(f"{place.name}.again")
 
-    def tell(what: str, packets: float) -> None:
-        shown = f"{visible(what, lines=False)}, {packets_text(packets)}, {long(packets, jobs)}"
-        sys.stderr.write(f"Running again: {shown}\n")
+    def tell(what: str, runs: Work) -> None:
+        sys.stderr.write(f"Running again: {visible(what, lines=False)}\n")
+        announce(runs, jobs)
 
     try:
         with terminable(), full_disk(again):

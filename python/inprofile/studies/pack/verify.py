@@ -15,6 +15,7 @@ from ...own.engine import engine_digest, package
 from ...own.registry import digests, load_classes, registered
 from ...run.kept import run_kept
 from ...run.ledger import LEDGER
+from ...run.pace import sampled
 from ...run.pool import Local
 from ...run.results import read
 from ...run.storage import LARGEST_MANIFEST, MANIFEST, TABLES, FolderInUse, ResultError, write_whole
@@ -31,6 +32,8 @@ from .archive import FILES, Pack
 __all__ = ["Compared", "Untrusted", "verify"]
 
 _OF = "verified.json"
+Work = Sequence[tuple[Scenario, float]]
+"""Experiments, and how many runs of each."""
 
 
 class Untrusted(ValueError):
@@ -64,12 +67,12 @@ def verify(
     *,
     trust: bool = False,
     jobs: int | None = None,
-    tell: Callable[[str, float], None] = lambda what, packets: None,
+    tell: Callable[[str, Work], None] = lambda what, work: None,
 ) -> list[Compared]:
     """Run every result of a pack again, in a folder beside `into`, where it is unpacked, and compare.
 
     What is finished stays there: an interrupted call goes on. `trust` lets the pack's mechanisms in Python
-    run; `tell` is told what is run, and about how many data packets it sends. Raises Untrusted, FolderInUse,
+    run; `tell` is told what is run, with examples that stand for all of it. Raises Untrusted, FolderInUse,
     OSError, KeyboardInterrupt.
     """
     if (code := [m for m in pack.about["mechanisms"] if "file" in m]) and not trust:
@@ -89,7 +92,7 @@ def verify(
             if result["kind"] == "suite":
                 _suite(there, here, again / "cache", jobs, told)
             else:
-                _run(result["kind"], there, here, jobs, told)
+                _run(result, there, here, jobs, told)
         except _NotAgain as error:
             found.append(Compared(result["place"], result["kind"], "not run again", [str(error)]))
             continue
@@ -139,12 +142,15 @@ def _code(pack: Pack, result: Mapping[str, Any], into: Path) -> None:
             )
 
 
-def _run(kind: str, there: Path, here: Path, jobs: int | None, told: Callable[[float], None]) -> None:
+def _run(
+    result: Mapping[str, Any], there: Path, here: Path, jobs: int | None, told: Callable[[Work], None]
+) -> None:
     """Make the result again where it is not there yet; raise _NotAgain where that cannot be."""
     try:
-        if kind == "sweep":
+        if result["kind"] == "sweep":
             plan = plan_of(read_sweep(there).head)
-            told(plan.packets)
+            some = sampled(range(len(plan.settings)))
+            told([(plan.scenario(n), plan.runs // len(some)) for n in some])
             run_plan(plan, here, Local(jobs))
             return
         was = read(there)
@@ -157,7 +163,7 @@ def _run(kind: str, there: Path, here: Path, jobs: int | None, told: Callable[[f
         if scenario.canonical != of.experiment:
             raise _NotAgain(f"this version reads its experiment otherwise; it was run with {of.version}")
         if not (here / MANIFEST).exists():
-            told(scenario.expected_packets(of.seeds))
+            told([(scenario, len(of.seeds))])
             here.parent.mkdir(parents=True, exist_ok=True)
             run_kept(scenario, of.seeds, here, jobs=jobs, trace=was.verdicts.num_rows > 0)
     except (ScenarioError, SweepError) as error:
@@ -166,7 +172,7 @@ def _run(kind: str, there: Path, here: Path, jobs: int | None, told: Callable[[f
         raise _NotAgain(str(error)) from None
 
 
-def _suite(there: Path, here: Path, cache: Path, jobs: int | None, told: Callable[[float], None]) -> None:
+def _suite(there: Path, here: Path, cache: Path, jobs: int | None, told: Callable[[Work], None]) -> None:
     """Make a suite's report again from the files beside it; raise _NotAgain where that cannot be."""
     data = read_results(there) or {}
     try:
@@ -185,7 +191,9 @@ def _suite(there: Path, here: Path, cache: Path, jobs: int | None, told: Callabl
             "files": there / "files",
             "own": own,
         }
-        told(planned(name, **asked).packets)
+        made = planned(name, **asked)
+        some = sampled(list(made.work.values()))
+        told([(scenario, made.runs // len(some)) for scenario in some])
         suite(name, **asked, jobs=jobs, out=here.parent, cache=cache)
     except (LookupError, TypeError, ValueError) as error:
         raise _NotAgain(f"this version does not run it: {error}") from None
