@@ -115,6 +115,15 @@ def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path)
     assert answer.stdout == ""
 
 
+def test_the_configuration_is_printed_as_the_switch_has_it(tmp_path: Path) -> None:
+    """Nothing of ours is in it: it is not what `--json` prints."""
+    tree = FORMATS["sonic"](drawn(random.Random(3), uniform=False))  # noqa: S311 (drawn cases)
+    (tmp_path / "config_db.json").write_text(json.dumps(tree), "utf-8")
+    answer = CliRunner().invoke(app, ["wred", str(tmp_path / "config_db.json"), "--to", "sonic"])
+    assert answer.exit_code == 0, answer.output
+    assert {*json.loads(answer.stdout)} == {*tree}
+
+
 def port_bytes(port: Port) -> int:
     assert port.buffer is not None
     return port.buffer // 60

@@ -170,6 +170,22 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
             },
         )
     ],
+    "plan sell": [
+        _of(
+            "How many contracts may be sold, and the curve that says so.",
+            {
+                "title": _TEXT,
+                "file": _TEXT,
+                "groups": _TABLES,
+                "activity": _TABLE,
+                "met": _FLAG,
+                "sell": {},
+                "shown": _MAYBE_TABLE,
+                "curve": _TABLES,
+                "files": _TABLE,
+            },
+        )
+    ],
     "plan policer": [
         _of(
             "The burst, and the curve that it was chosen from.",

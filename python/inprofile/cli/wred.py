@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,7 +106,7 @@ def _convert(file: Path, profile: list[str] | None, to: str, queue: str) -> None
             raise
         lines = "\n".join(f"{file}: {line}" for line in str(error).splitlines())
         raise Refused(visible(f"{to} cannot say this, and nothing is written:\n{lines}")) from None
-    emit(tree)
+    say(json.dumps(tree, ensure_ascii=False))
 
 
 def _rate(text: str) -> float:
