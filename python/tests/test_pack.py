@@ -21,7 +21,7 @@ import pytest
 import inprofile
 from inprofile import own
 from inprofile.own import registry
-from inprofile.studies.pack import Changed, NoPack, NotPacked, Pack, Untrusted, archive, pack, verify
+from inprofile.studies.pack import Changed, NoPack, NotPacked, Pack, Untrusted, archive, listing, pack, verify
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "guides" / "own_mechanisms.py"
 SHORT = {
@@ -132,6 +132,23 @@ def test_a_mechanism_whose_source_is_gone_is_said(tmp_path: Path) -> None:
     with pytest.raises(NotPacked, match="r: the source of typed is gone: it was typed into a session"):
         pack(tmp_path / "p", tmp_path / "p.zip")
     assert not (tmp_path / "p.zip").exists()
+
+
+def test_a_compiled_mechanism_is_named_by_its_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    BASE.run(seeds=1).write(tmp_path / "p" / "r")
+    monkeypatch.setattr(listing, "_own", lambda experiment: {"fast": "1" * 64})
+    with pytest.raises(NotPacked, match=r"r: the code of fast .* install the wheel it was run with"):
+        pack(tmp_path / "p", tmp_path / "p.zip")
+    monkeypatch.setattr(listing, "engine_digest", lambda: "1" * 64)
+    monkeypatch.setattr(listing, "package", lambda: ("inprofile-fast", "0.2"))
+    found = pack(tmp_path / "p", tmp_path / "p.zip")
+    assert found["mechanisms"] == [{"name": "fast", "sha256": "1" * 64, "wheel": "inprofile-fast 0.2"}]
+    # Elsewhere, where that engine is not installed.
+    made = Pack(tmp_path / "p.zip")
+    (one,) = verify(made, made.unpack(tmp_path / "there"))
+    assert one.outcome == "not run again"
+    assert "fast is compiled, in inprofile-fast 0.2" in one.details[0]
+    assert "install that wheel" in one.details[0]
 
 
 def test_a_suite_is_run_again_with_its_files_and_mechanisms(tmp_path: Path) -> None:
