@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use inprofile_core::registry::Registry;
 use inprofile_experiment::Scenario;
+use inprofile_experiment::text::{extends, file};
 use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
 use rustix::time::{ClockId, clock_gettime};
@@ -20,6 +21,19 @@ const DUMBBELL: &str = include_str!("dumbbell.toml");
 pub fn experiment(text: &str, set: &[(&str, &str)]) -> Scenario {
     let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
     Scenario::parse(text, "benchmark", &set, &Registry::default())
+        .unwrap_or_else(|problems| panic!("{}", problems[0]))
+}
+
+/// Reads an experiment from a file, with what it extends, changed by `set`.
+///
+/// # Panics
+/// If it is not one.
+#[must_use]
+pub fn experiment_file(path: &str, set: &[(&str, &str)]) -> Scenario {
+    let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    extends::bases(&text, path, &file::read)
+        .and_then(|bases| Scenario::parse_extended(&text, path, &bases, &set, &Registry::default()))
         .unwrap_or_else(|problems| panic!("{}", problems[0]))
 }
 

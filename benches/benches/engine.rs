@@ -1,8 +1,9 @@
 //! Our side of the race alone, for who works on the engine: packets through the bottleneck per CPU second.
 
-use inprofile_benches::{Laws, dumbbell, experiment, median, peak_kib, run, through};
+use inprofile_benches::{Laws, dumbbell, experiment_file, median, peak_kib, run, through};
 
-const FOUR_FLOWS: &str = include_str!("../../python/inprofile/papers/ard/four-flows.toml");
+const FOUR_FLOWS: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../python/inprofile/papers/ard/four-flows.toml");
 
 fn main() {
     // `cargo test --benches` calls with --test: nothing here is a test.
@@ -14,8 +15,7 @@ fn main() {
     let peak = peak_kib() as f64 / 1024.0;
     println!("{:<44} {peak:>8.1} MiB  ({events} events)", "dumbbell, 1,000 flows, peak memory");
 
-    let bare = FOUR_FLOWS.split("[[monitors]]").next().unwrap_or(FOUR_FLOWS);
-    speed("paper A, four flows, 200 s", &experiment(bare, &[]), 40);
+    speed("paper A, four flows, 200 s", &experiment_file(FOUR_FLOWS, &[("monitors", "[]")]), 40);
     for (n, runs) in [(10, 10), (100, 3), (1000, 1)] {
         speed(&format!("dumbbell, {n} flows, 100 s"), &dumbbell(n, 100.0, Laws::Own), runs);
     }

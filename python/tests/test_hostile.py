@@ -398,6 +398,7 @@ def test_no_shipped_experiment_asks_for_yes() -> None:
 
     root = Path(inprofile.__file__).parent
     tables = {
+        "advice.toml",
         "network.toml",
         "paper.toml",
         "schemes.toml",

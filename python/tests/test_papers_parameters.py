@@ -41,7 +41,7 @@ def _parameters(paper: Paper) -> Iterator[tuple[str, str]]:
     """Every scenario file of the paper's folder with each of its parameters."""
     for place in sorted(paper.folder.glob("*.toml")):
         # What experiments have in common is none by itself.
-        if place.name not in ("paper.toml", "network.toml"):
+        if place.name not in ("advice.toml", "network.toml", "paper.toml"):
             for leaf in dict.fromkeys(_leaves(load(place).as_written)):
                 yield place.name, leaf
 

@@ -359,7 +359,8 @@ fn the_papers_files() {
         let folder = std::fs::read_dir(papers.join(paper)).expect("a paper's folder");
         files.extend(folder.map(|entry| entry.expect("an entry").path()).filter(|path| {
             // What experiments have in common is none by itself.
-            let whole = !path.ends_with("paper.toml") && !path.ends_with("network.toml");
+            let whole =
+                !["advice.toml", "network.toml", "paper.toml"].iter().any(|other| path.ends_with(other));
             whole && path.extension().is_some_and(|e| e == "toml")
         }));
     }

@@ -5,15 +5,21 @@ use std::path::Path;
 use inprofile_core::params::{Default, Field};
 use inprofile_core::registry::Registry;
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
-use inprofile_experiment::text::mechanism;
+use inprofile_experiment::text::{extends, file, mechanism};
 use inprofile_experiment::{Scenario, Severity, catalogue, schema};
 use inprofile_sim::network::{Network, Profile, Queue, Target, Transport};
 use inprofile_sim::tcp;
 
 fn with(name: &str, set: &[(&str, &str)]) -> Scenario {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good").join(name);
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good").join(name), set)
+}
+
+/// An experiment in a file, with what it extends.
+fn read(path: &Path, set: &[(&str, &str)]) -> Scenario {
     let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    match Scenario::parse_bytes(&std::fs::read(path).unwrap(), name, &set, &Registry::default()) {
+    let (text, name) = (std::fs::read_to_string(path).unwrap(), path.display().to_string());
+    let bases = extends::bases(&text, &name, &file::read);
+    match bases.and_then(|b| Scenario::parse_extended(&text, &name, &b, &set, &Registry::default())) {
         Ok(scenario) => scenario,
         Err(problems) => panic!("{}", problems.iter().map(|p| format!("{p}\n")).collect::<String>()),
     }
@@ -50,11 +56,17 @@ fn assert_connected(net: &Network) {
 
 #[test]
 fn every_good_file_makes_a_connected_network() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = ["tests/good", "../../python/inprofile/papers/ard"]
+        .map(|folder| std::fs::read_dir(here.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    let experiments = entries
+        .into_iter()
+        .flatten()
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .filter(|path| !["paper.toml", "advice.toml"].iter().any(|other| path.ends_with(other)));
     let mut files = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let scenario = load(&name);
+    for path in experiments {
+        let (scenario, name) = (read(&path, &[]), path.display());
         let net = scenario.network(1, true);
         assert_connected(&net);
         assert!(net.trace);
@@ -66,7 +78,7 @@ fn every_good_file_makes_a_connected_network() {
         assert_eq!(scenario.flow_rows().count(), net.flows.len());
         files += 1;
     }
-    assert!(files >= 5);
+    assert!(files >= 10);
 }
 
 /// The middle of a range, as the mean of the round-trip times that more flows would have.

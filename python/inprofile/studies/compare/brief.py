@@ -15,10 +15,10 @@ from .schemes import about
 __all__ = ["HEADS", "Brief", "brief", "markdown"]
 
 HEADS = (
-    "if your link carries",
+    "If your link carries",
     "use",
-    "settings; T is the queueing delay that you allow",
-    "keeps of what was bought",
+    "with these settings (T: the queueing delay that you allow)",
+    "it keeps of what was bought",
     "best effort gets",
 )
 _CLASSIC = "Reno of the ns-2 era"
@@ -91,20 +91,18 @@ def _best_effort(chosen: Sequence[Advised], rows: Sequence[Advice]) -> str:
         return "–"
     broken = [m for m in most if "best_effort" in m]
     top = max(broken, key=lambda m: m["best_effort"]["mean"])
-    return (
-        f"{_span(shares, 0)} of the link; {100 * top['best_effort']['mean']:.0f} % where {top['scheme']}"
-        f" keeps {100 * top['value']['mean']:.0f} %"
-    )
+    others, kept = (_span([top[what]["mean"]], 0) for what in ("best_effort", "value"))
+    return f"{_span(shares, 0)} of the link; {others} where {top['scheme']} keeps {kept}"
 
 
 def _span(values: Sequence[float], digits: int = 1) -> str:
-    """The least and the greatest as per cents; one where they read alike.
+    r"""The least and the greatest as per cents; one where they read alike.
 
     >>> _span([0.5, 0.51]), _span([0.99911])
-    ('50.0 to 51.0 %', '99.9 %')
+    ('50.0 to 51.0\xa0%', '99.9\xa0%')
     """
     low, high = (f"{100 * x:.{digits}f}" for x in (min(values), max(values)))
-    return f"{high} %" if low == high else f"{low} to {high} %"
+    return f"{high}\N{NO-BREAK SPACE}%" if low == high else f"{low} to {high}\N{NO-BREAK SPACE}%"
 
 
 def markdown(rows: Sequence[Brief]) -> str:
