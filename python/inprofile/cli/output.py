@@ -109,13 +109,14 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
                 "packets": _TABLES,
                 "figures": _TABLES,
                 "findings": _TEXTS,
-                "goal": {},
-                "because": _MAYBE_TEXT,
-                "together": {},
+                "goal": {"type": ["number", "null"]},
+                "because": _TEXT,
+                "together": _FLAG,
                 "causes": _TABLES,
                 "window": _TABLE,
                 "cwnd": {"type": "array"},
             },
+            tried=_TABLES,
         )
     ],
     "view": [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_EXPLAINED", "explained", "flows", "without"]
 
-TABLES = ("metrics", "flows", "markers", "queues", "drops", "verdicts", "series")
+TABLES = ("metrics", "flows", "markers", "queues", "drops")
 MOST_EXPLAINED = 40
 """Of a result with so many flows, the file to send has the explanation of each."""
 
@@ -64,7 +64,7 @@ def _row(own: Sequence[dict[str, Any]], lost: dict[str, float], total: float) ->
 def explained(folder: Folder, id_: str, flow: str) -> bytes:
     """Why a flow got what it got. Raises LookupError for one that is not there."""
     result = folder.result(id_, TABLES)
-    found = explain(result, flow)
+    found = explain(result, flow, sampled=False)
     again = result.provenance.text is not None and result.provenance.live is None
     removals = [KINDS[cause.kind] for cause in found.causes]
     return pack({**plain(found.to_json()), "removals": removals, "again": again})
@@ -80,7 +80,7 @@ def without(folder: Folder, id_: str, flow: str, run: Callable[[Scenario, Sequen
     Raises LookupError, ResultError, ScenarioError, and what `run` raises.
     """
     result = folder.result(id_, TABLES)
-    found: Explanation = explain(result, flow)
+    found: Explanation = explain(result, flow, sampled=False)
     if not found.causes:
         raise UnknownFlow(f"no cause is named for {flow}")
     scenario = folder.scenario(id_)

@@ -32,7 +32,7 @@ STARVED = 0.8
 """The same of what the others got, for one without a contract."""
 
 
-def explain(result: Result, flow: str | int) -> Explanation:
+def explain(result: Result, flow: str | int, *, sampled: bool = True) -> Explanation:
     """Explain what `flow` (its name, its number in the order of the experiment, or its group's name) got.
 
     >>> import inprofile
@@ -40,16 +40,18 @@ def explain(result: Result, flow: str | int) -> Explanation:
     >>> explain(result, 3).flow
     'assured.3'
 
-    Raises UnknownFlow.
+    Unless `sampled`, without its congestion window and the figures behind its losses: then neither samples
+    nor verdicts of the result are read. Raises UnknownFlow.
     """
-    return _Case(result, flow).explanation()
+    return _Case(result, flow, sampled).explanation()
 
 
 class _Case:
     """The rows that bear on one flow."""
 
-    def __init__(self, result: Result, flow: str | int) -> None:
+    def __init__(self, result: Result, flow: str | int, sampled: bool) -> None:
         self.result = result
+        self.sampled = sampled
         self.measure = result.provenance.effective["measure"]
         self.rows: dict[str, list[dict[str, Any]]] = {}
         for row in result.flows.to_pylist():
@@ -182,6 +184,8 @@ class _Case:
     def figures(self) -> tuple[Figure, ...]:
         """Figures behind the losses, where verdicts were kept."""
         noted: dict[tuple[str, str, str], list[float]] = {}
+        if not self.sampled:
+            return ()
         verdicts = self.result.verdicts
         if verdicts.num_rows:
             import pyarrow as pa
@@ -387,7 +391,7 @@ class _Case:
         return str(found.get("congestion", "reno"))
 
     def _cwnd(self) -> tuple[tuple[float, float], ...]:
-        if self.about.is_group:
+        if self.about.is_group or not self.sampled:
             return ()
         import pyarrow.compute as pc
 
