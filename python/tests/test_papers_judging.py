@@ -498,6 +498,14 @@ def test_a_match_that_could_not_have_failed_is_none() -> None:
     assert "the scheme that it is compared with, 1.05, lies there too: it could not have failed" in judged.why
 
 
+def test_a_placebo_never_makes_a_verdict_better() -> None:
+    weak = comparison([1.0, 2.0, -0.1, 1.4, 0.6, 0.8])
+    same = replace(weak, placebos={"blind": NOISE})
+    assert verdict(weak, *several(OPEN, 4)) == verdict(same, *several(OPEN, 4)) == Verdict.NOT_SHOWN
+    against = several(OPPOSITE, 4)
+    assert verdict(weak, *against) == verdict(same, *against) == Verdict.OPPOSITE
+
+
 sizes = st.floats(0, 4).map(lambda x: round(x, 3))
 sides = st.sampled_from(["above", "below"])
 

@@ -180,13 +180,17 @@ def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 def verdict_of(comparisons: Sequence[JudgedComparison], after_holm: bool = True) -> Verdict:
     """Verdict of a claim from what its comparisons show; `after_holm`: whether it still holds then."""
+    verdict = _plain_verdict(comparisons, after_holm)
+    return Verdict.IN_PART if verdict.sound and any(c.matched for c in comparisons) else verdict
+
+
+def _plain_verdict(comparisons: Sequence[JudgedComparison], after_holm: bool) -> Verdict:
+    """The verdict, whatever placebos do."""
     outcomes = [c.outcome for c in comparisons]
     decided = set(outcomes) - {"undecidable"}
     holds = outcomes.count("holds")
     if not decided:
         return Verdict.UNDECIDABLE
-    if holds and any(c.matched for c in comparisons):
-        return Verdict.IN_PART
     if holds == len(outcomes):
         return Verdict.REPRODUCED if after_holm else Verdict.MOSTLY
     if _any_after_holm([c.p for c in comparisons]):
