@@ -21,6 +21,13 @@ SEEDS = (1, 2, 3, 4, 5, 6)
 class Tables:
     """What `measure` needs of a result."""
 
+    experiment = '{"tcp": {"segment": 1000, "header": 40}, "edges": [{"marker": {"with": {}}}]}'
+
+    @property
+    def provenance(self) -> Tables:
+        """Stands for its own."""
+        return self
+
     seeds: tuple[int, ...]
     metrics: pa.Table
     flows: pa.Table

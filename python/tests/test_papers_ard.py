@@ -109,6 +109,16 @@ def test_measures_of_tables_made_by_hand(order: int) -> None:
     assert placebo_rate(m) == 0.015
 
 
+def test_rates_are_those_of_the_wire_whatever_the_meters_count() -> None:
+    made = synthetic.tables()
+    made.experiment = made.experiment.replace('"with": {}', '"with": {"unmetered": 40}')
+    m = measure(made, CELL, paper())  # type: ignore[arg-type]
+    np.testing.assert_allclose(m["tpr"], [5.2e5, 5.2e5])
+    np.testing.assert_allclose(m["lambda_in_before"], [4.16e5, 4.16e5])
+    # Both in bits on the wire, where what is admitted is counted, too.
+    np.testing.assert_allclose(m["admitted_over_tpr"], [0.9 / 1.04] * 2)
+
+
 def test_traces_show_the_seed_fixed_beforehand() -> None:
     m = measure(synthetic.tables((1, 2, 3)), CELL, paper(2))  # type: ignore[arg-type]
     queue = m.traces["queue"]

@@ -6,6 +6,7 @@ function of a result's tables, so that it can be tested on tables made by hand.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -150,10 +151,12 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         inside = (t > start) & (t < end)
         values["tokens_low"] = (level[:, inside] <= stated.number("t_rd")).mean(axis=1)
         values["tokens_mean"] = level[:, inside].mean(axis=1)
-        # Constant during the window: set at its start from the interval before.
-        values["tpr"] = tpr[1][:, inside].mean(axis=1)
-        values["lambda_in_before"] = lambda_in[1][:, inside].mean(axis=1)
-        values["lambda_out_before"] = lambda_out[1][:, inside].mean(axis=1)
+        # Constant during the window: set at its start from the interval before. On the wire, whatever the
+        # meters count.
+        wire = _wire(result)
+        values["tpr"] = wire * tpr[1][:, inside].mean(axis=1)
+        values["lambda_in_before"] = wire * lambda_in[1][:, inside].mean(axis=1)
+        values["lambda_out_before"] = wire * lambda_out[1][:, inside].mean(axis=1)
         values["lambda_in_over_tpr"] = values["lambda_in"] / values["tpr"]
         values["admitted_over_tpr"] = values["admitted_in"] / values["tpr"]
         # Of what is admitted second by second: the marker of §2.2 makes it steady.
@@ -180,6 +183,14 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     if known := [found for found in received if found]:
         each["soon"] = np.stack([_change(*found, start) for found in known], axis=1)
     return Measures(seeds, values, traces, each)
+
+
+def _wire(result: Result) -> float:
+    """Bits on the wire for a bit that the edge's meters count: more than 1 where they leave headers out."""
+    experiment = json.loads(result.provenance.experiment)
+    packet = experiment["tcp"]["segment"] + experiment["tcp"]["header"]
+    [edge] = experiment["edges"]
+    return float(packet / (packet - edge["marker"]["with"].get("unmetered", 0)))
 
 
 def _by_second(t: Array, rate: Array, start: float, end: float) -> Array:
