@@ -6,7 +6,13 @@
 //! dropped; [`estimate`] has the estimators that both use, and the [`registry`] lists every mechanism.
 
 pub mod aqm;
-pub mod estimate;
+pub mod estimate {
+    //! Estimators: what mechanisms measure of the traffic that passes them.
+
+    pub mod rtt;
+    pub mod tsw;
+    pub mod window;
+}
 pub mod flow_table;
 pub mod marker;
 pub mod mechanism;

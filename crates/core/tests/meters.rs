@@ -1,6 +1,6 @@
 //! The meters on the hand-derived vectors of `validation/meters`.
 
-use inprofile_core::marker::action::Action;
+use inprofile_core::marker::Action;
 use inprofile_core::marker::meter::{Mode, rfc4115, srtcm, trtcm};
 use inprofile_core::packet::{Colour, Packet};
 use inprofile_core::params::{Build, Context};

@@ -1,7 +1,7 @@
 //! The metrics of one run, each over the measured window.
 
 use inprofile_core::packet::Colour;
-use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::Counts;
 use inprofile_sim::outcome::{MarkerOutcome, Measured, Outcome};
 
 use crate::model::{Group, Model};

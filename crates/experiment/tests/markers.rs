@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use inprofile_core::marker::action::POLICED;
+use inprofile_core::marker::POLICED;
 use inprofile_core::registry::Registry;
 use inprofile_experiment::Scenario;
 use inprofile_sim::engine;

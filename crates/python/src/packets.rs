@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inprofile_live::capture;
 use inprofile_sim::engine::{self, Failure};
-use inprofile_sim::log::{Code, LogRow};
 use inprofile_sim::ns2::trace;
 use inprofile_sim::run_log::Incomplete;
+use inprofile_sim::run_log::{Code, LogRow};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 

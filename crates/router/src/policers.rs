@@ -1,7 +1,7 @@
 //! The policers of a direction: one for each class that a customer has bought, one for each kind of control frame. Each is a
 //! token bucket that drops what is out of profile.
 
-use inprofile_core::marker::action::Action;
+use inprofile_core::marker::Action;
 use inprofile_core::marker::token_bucket::{Conforms, Params};
 use inprofile_core::params::{Build, Context};
 use inprofile_core::registry::AnyMarker;

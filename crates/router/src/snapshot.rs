@@ -5,7 +5,7 @@ mod builder;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::Counts;
 use inprofile_core::verdict::Cause;
 use inprofile_live::datapath::customer::CustomerCounts;
 use inprofile_live::datapath::lateness::Lateness;

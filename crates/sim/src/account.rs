@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use inprofile_core::packet::Colour;
-use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::Counts;
 use inprofile_core::units::{Duration, Time};
 use inprofile_core::verdict::Cause;
 
 use crate::clock::Clock;
 use crate::drops::Drops;
-use crate::marker::MarkerState;
+use crate::marker_points::MarkerState;
 use crate::outcome::{Dropped, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
 use crate::tcp::Tally;
 use crate::traffic::Origin;

@@ -2,7 +2,7 @@
 //! counters over time.
 
 use inprofile_core::packet::Packet;
-use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::Counts;
 use inprofile_core::queue::scheduled::Scheduled;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;

@@ -1,5 +1,6 @@
 //! The two ends of a packet's path: a sender's segment becomes a packet, and the receiver takes it and acknowledges it.
 //! Packets of external hosts enter and leave the network here too.
+
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 
 use crate::clock::Clock;
@@ -7,7 +8,8 @@ use crate::event::EventKind;
 use crate::flow::Care;
 use crate::link::Shape;
 use crate::tcp::receiver::{Reply, TimerAction};
-use crate::tcp::{EcnBits, Flags, Sack, TimerKind, sequence_number};
+use crate::tcp::{EcnBits, Flags, Host, Sack, TimerKind, sequence_number};
+use crate::timer::Timers;
 use crate::world::{Egress, World};
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -211,5 +213,52 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         self.packets.remove(slot);
         self.egress.push(Egress { at: self.now.time(), slot, packet: t.packet, forward: t.forward() });
+    }
+}
+
+/// A flow's sender's access to the world.
+pub struct FlowHost<'a, C: Clock, const TRACE: bool> {
+    /// The world.
+    pub world: &'a mut World<C, TRACE>,
+    /// The sender's timers.
+    pub timers: &'a mut Timers<C>,
+    /// The flow.
+    pub flow: u32,
+}
+
+impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
+    type Clock = C;
+
+    #[inline]
+    fn now(&self) -> C {
+        self.world.now
+    }
+    #[inline(always)]
+    fn send(&mut self, segment: u32, bits: EcnBits) {
+        self.world.send(self.flow, segment, bits);
+    }
+    #[inline]
+    fn set_timer(&mut self, which: TimerKind, after: C::Span) {
+        let what = EventKind::Timer(self.flow, which);
+        let due = self.world.due(what, after);
+        if self.timers[which as usize].set(due) {
+            self.world.requeue(due, what);
+        }
+    }
+    fn cancel_timer(&mut self, which: TimerKind) {
+        self.timers[which as usize].cancel();
+    }
+    #[inline]
+    fn timer_is_set(&self, which: TimerKind) -> bool {
+        self.timers[which as usize].is_set()
+    }
+    fn uniform(&mut self) -> f64 {
+        let own = self.world.flows[self.flow as usize].jitter();
+        self.world
+            .shared
+            .as_mut()
+            .or(own)
+            .expect("only senders that jitter, or whose congestion control draws, ask")
+            .uniform()
     }
 }

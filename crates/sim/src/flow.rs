@@ -5,12 +5,12 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
-use crate::marker::MarkerState;
+use crate::marker_points::MarkerState;
 use crate::network::Transport;
 use crate::outcome::FlowCounts;
 use crate::packet::InFlight;
+use crate::record::Samples;
 use crate::route::Route;
-use crate::samples::Samples;
 use crate::tcp::receiver::{Receiver, Reply, TimerAction};
 use crate::tcp::{ByteOption, Config, Delays, Flags, Sack, sequence_number};
 use crate::timer::Timer;

@@ -1,8 +1,8 @@
 //! The results of a run. Every count is of packets unless its name says otherwise.
 
-pub use inprofile_core::marker::counts::MarkerCounts;
+pub use inprofile_core::marker::MarkerCounts;
 use inprofile_core::packet::Colour;
-use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::Counts;
 use inprofile_core::units::{Bytes, Duration, Time};
 use inprofile_core::verdict::Cause;
 

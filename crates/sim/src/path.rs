@@ -8,7 +8,7 @@
 //!                          ↑ queue discipline             acknowledgements go back the same way
 //! ```
 pub mod on_demand;
-mod stepped;
+pub(crate) mod stepped;
 
 use inprofile_core::packet::Packet;
 use inprofile_core::verdict::Cause;
@@ -18,9 +18,9 @@ use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::flow::Care;
 use crate::link::Shape;
-use crate::log::Code;
 use crate::outcome::VerdictPoint;
 use crate::route::{Hop, NextStep};
+use crate::run_log::Code;
 use crate::tcp::Flags;
 use crate::world::World;
 

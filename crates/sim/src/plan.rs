@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use inprofile_core::units::Duration;
 
 use crate::network::{self, Network, Target};
+use crate::record::Samples;
 use crate::route::Service;
-use crate::samples::Samples;
 
 /// Queues that observe acknowledgements, by the link that brings these to their node.
 pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {

@@ -1,7 +1,7 @@
 //! A packet waiting in a queue, and the counters of a queue at one time.
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
-use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::Counts;
 use inprofile_core::queue::fifo::Item;
 use inprofile_core::units::Time;
 

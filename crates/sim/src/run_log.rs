@@ -1,14 +1,18 @@
-//! A run whose log is written as it goes.
+//! A log of every packet at every link, for traces, captures and comparison with ns-2; and a run whose log is written as it goes.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use inprofile_core::units::Time;
+use inprofile_core::verdict::Cause;
+
 use crate::engine::{self, Failure};
-use crate::log::LogRow;
-use crate::network::Network;
+use crate::network::{LinkId, Network, NodeId};
 use crate::outcome::Outcome;
+use crate::packet::InFlight;
+use crate::tcp::{ByteOption, Sack};
 
 /// Why a run's log was not written whole.
 #[derive(Debug)]
@@ -69,3 +73,44 @@ pub fn run<W: Write + Send + 'static>(
     sink.to.flush().map_err(Incomplete::Write)?;
     Ok(outcome)
 }
+
+/// The event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// It arrived at the queue of a link.
+    Enqueue,
+    /// It left the queue for the link. Only with stepped service.
+    Dequeue,
+    /// It arrived at the end of the link.
+    Receive,
+    /// It was dropped at the queue, and why.
+    Drop(Cause),
+}
+
+/// One line of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogRow {
+    /// The event.
+    pub code: Code,
+    /// When, in seconds: with ns-2's clock the double itself.
+    pub at: f64,
+    /// When, in picoseconds.
+    pub time: Time,
+    /// The link.
+    pub link: LinkId,
+    /// The link's start.
+    pub from: NodeId,
+    /// The link's end.
+    pub to: NodeId,
+    /// The packet.
+    pub packet: InFlight,
+    /// The SACK option of an acknowledgement, of a flow that uses SACK.
+    pub sack: Sack,
+    /// The AccECN Option of an acknowledgement.
+    pub bytes: Option<ByteOption>,
+    /// Its number in the run.
+    pub number: u64,
+}
+
+/// Receives the log.
+pub type Log = Box<dyn FnMut(&LogRow) + Send>;

@@ -1,6 +1,6 @@
 //! A link's queue as monitors and results see it.
 
-use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::Counts;
 use inprofile_core::registry::AnyAqm;
 
 use crate::clock::Clock;

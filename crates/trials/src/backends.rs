@@ -20,9 +20,9 @@ use inprofile_live::io::Io;
 use inprofile_live::io::replay::{Frame, Replay};
 use inprofile_live::packet::{Layer, Seen, checksum, parse};
 use inprofile_sim::engine;
-use inprofile_sim::log::Code;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::VerdictPoint;
+use inprofile_sim::run_log::Code;
 
 /// The fate of one packet, in the order of arrival at the edge.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = {
         let seen = Arc::clone(&seen);
-        Box::new(move |row: &inprofile_sim::log::LogRow| {
+        Box::new(move |row: &inprofile_sim::run_log::LogRow| {
             let came = row.to == router && row.code == Code::Receive;
             let at_the_queue = row.from == router && row.to == beyond && row.code != Code::Receive;
             if came || at_the_queue {

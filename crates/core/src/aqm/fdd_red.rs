@@ -31,7 +31,7 @@ use crate::flow_table::FlowTable;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Colour, Direction, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::counts::Counts;
+use crate::queue::Counts;
 use crate::queue::{End, Queue};
 use crate::rng::Rng;
 use crate::signal::{FORGET, Oracle, Signal};

@@ -15,7 +15,7 @@ use crate::aqm::{Aqm, codel};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::counts::Counts;
+use crate::queue::Counts;
 use crate::queue::{End, Queue};
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Duration, Time};

@@ -9,7 +9,7 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use crate::aqm::unit::Unit;
+use crate::aqm::Unit;
 use crate::aqm::{Aqm, beyond_limit, by_chance};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;

@@ -6,7 +6,7 @@
 //! Source: Athuraliya, Li, Low and Yin 2001. Not in the paper: a smoothed input (`in_weight`), a queue counted in bytes.
 //! Non-goal: sources that estimate the sum of prices from their marks.
 
-use crate::aqm::unit::Unit;
+use crate::aqm::Unit;
 use crate::aqm::{Aqm, beyond_limit, by_chance};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;

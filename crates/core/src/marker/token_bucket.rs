@@ -7,8 +7,8 @@
 
 use std::hint;
 
+use crate::marker::Action;
 use crate::marker::Marker;
-use crate::marker::action::Action;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -279,7 +279,7 @@ mod tests {
                 let p = Packet { size, ..Packet::default() };
                 let verdict = policer.mark(Time(us * 1_000_000), &p, &mut rng, &mut Silent);
                 let out = colour == Colour::OUT;
-                prop_assert_eq!(verdict, if out { Mark::Drop(crate::marker::action::POLICED) } else { Mark::Pass(Colour::IN) });
+                prop_assert_eq!(verdict, if out { Mark::Drop(crate::marker::POLICED) } else { Mark::Pass(Colour::IN) });
                 if !out { passed.push((us, f64::from(size))); }
             }
             for (i, first) in passed.iter().enumerate() {

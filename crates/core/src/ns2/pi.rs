@@ -7,8 +7,8 @@
 //!
 //! Source: ns-2.35, queue/pi.cc, by its behaviour. Non-goal: its counts since the last drop, which nothing reads.
 
+use crate::aqm::Unit;
 use crate::aqm::pi::Variant;
-use crate::aqm::unit::Unit;
 use crate::rng::Rng;
 use crate::units::Backlog;
 use crate::verdict::Why;

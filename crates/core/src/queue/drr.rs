@@ -9,7 +9,7 @@
 //! Non-goal: delay. A class waits for a turn of every other; see [`priority`](crate::queue::priority).
 
 use crate::params::{Context, Fault, Warning};
-use crate::queue::scheduler::Scheduler;
+use crate::queue::Scheduler;
 use crate::units::{Backlog, Bytes};
 
 /// The smallest quantum: with less, one packet could take thousands of turns.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::aqm::Aqm;
 use crate::packet::{Colour, FlowId};
-use crate::queue::counts::Counts;
+use crate::queue::Counts;
 use crate::queue::{End, Queue};
 use crate::units::{Backlog, Time};
 use crate::verdict::Admission;

@@ -8,10 +8,10 @@ mod departure;
 use std::collections::VecDeque;
 
 use crate::packet::{Colour, FlowId, Packet};
-use crate::queue::counts::Counts;
+use crate::queue::Counts;
 use crate::queue::flow_queues::FlowQueues;
-pub use crate::queue::item::{Item, Stamped};
 use crate::queue::{End, Queue};
+pub use crate::queue::{Item, Stamped};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};

@@ -5,7 +5,7 @@
 //! grows to the most packets that have waited at once, as a ring would, and is allocated from no further.
 
 use crate::queue::End;
-use crate::queue::item::Item;
+use crate::queue::Item;
 
 /// No slot.
 const NONE: u32 = u32::MAX;

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::packet::{Direction, Packet};
-use crate::queue::counts::Counts;
+use crate::queue::Counts;
 use crate::queue::fifo::Item;
 use crate::queue::scheduled::{Class, Migration, Scheduled, Setup};
 use crate::registry::AnyScheduler;

@@ -7,7 +7,7 @@
 //! Non-goal: shares. See [`drr`](crate::queue::drr).
 
 use crate::params::{Context, Fault, Warning};
-use crate::queue::scheduler::Scheduler;
+use crate::queue::Scheduler;
 
 crate::params! {
     /// The operator's settings of each class: none but its place in the list.

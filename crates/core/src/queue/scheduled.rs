@@ -6,9 +6,9 @@
 
 use crate::packet::{Direction, Packet};
 use crate::queue::Queue;
+use crate::queue::Scheduler;
 use crate::queue::fifo::{Fifo, Item};
 use crate::queue::pace::Pace;
-use crate::queue::scheduler::Scheduler;
 use crate::registry::{AnyAqm, AnyScheduler};
 use crate::rng::Rng;
 use crate::signal::{Outbox, Signal};

@@ -2,7 +2,7 @@
 
 use crate::params::{Check, Context, Field, Params, Values};
 use crate::queue;
-use crate::queue::scheduler::Scheduler;
+use crate::queue::Scheduler;
 
 /// A scheduler as a user finds it. Its parameters are set for each class.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use inprofile_core::marker::action::Action;
+use inprofile_core::marker::Action;
 use inprofile_core::marker::token_bucket::{self, Conforms};
 use inprofile_core::marker::tsw2cm;
 use inprofile_core::marker::tsw3cm;

@@ -1,6 +1,6 @@
 //! A marker on real packets: the mechanism, its random numbers, its counts, and when it ticks next.
 
-pub use inprofile_core::marker::counts::MarkerCounts;
+pub use inprofile_core::marker::MarkerCounts;
 use inprofile_core::packet::{Direction, Packet};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;

@@ -1,7 +1,7 @@
 //! The figures of a datapath: totals, queues, markers, customers; and whether every frame is accounted for.
 
 use inprofile_core::packet::Colour;
-use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::Counts;
 use inprofile_core::queue::scheduled::Class;
 use inprofile_core::registry::AnyAqm;
 

@@ -160,7 +160,7 @@ fn the_colour_is_written_when_a_packet_leaves() {
         depth: Backlog::Bytes(1000.0),
         starts_full: true,
         conforms: inprofile_core::marker::token_bucket::Conforms::AtLeast,
-        action: inprofile_core::marker::action::Action::Mark,
+        action: inprofile_core::marker::Action::Mark,
     };
     let bucket = inprofile_core::params::Build::build(&p, &context());
     let marker = inprofile_core::registry::AnyMarker::TokenBucket(bucket);

@@ -16,11 +16,11 @@ use std::sync::atomic::AtomicBool;
 
 use inprofile_core::packet::Kind;
 
-use crate::log::{Code, LogRow};
 use crate::network::{Flow, Network, Transport};
 use crate::outcome::Outcome;
 use crate::packet::kind_name;
 use crate::run_log::{self, Incomplete};
+use crate::run_log::{Code, LogRow};
 
 /// Writes lines of the trace.
 #[derive(Clone, Debug)]

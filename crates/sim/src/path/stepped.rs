@@ -4,16 +4,15 @@
 use std::hint::black_box;
 
 use inprofile_core::packet::Ecn;
-use inprofile_core::verdict::{Admission, Cause, Silent};
+use inprofile_core::verdict::{Admission, Cause, Notes, Silent, Why};
 
 use crate::clock::Clock;
 use crate::event::EventKind;
-use crate::figures::Figures;
 use crate::link::Shape;
-use crate::log::Code;
 use crate::outcome::VerdictPoint;
 use crate::queued_packet::QueuedPacket;
 use crate::route::Hop;
+use crate::run_log::Code;
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -172,5 +171,24 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         } else if !self.links[link as usize].is_sending(self.now) {
             self.start_next(link, self.now);
         }
+    }
+}
+
+/// Those of one departure.
+#[derive(Default)]
+pub(crate) struct Figures {
+    /// Behind each drop, in order.
+    pub dropped: Vec<Notes>,
+    /// Behind the verdict being given.
+    pub now: Option<Notes>,
+}
+
+impl Why for Figures {
+    fn note(&mut self, what: &'static str, value: f64) {
+        self.now.get_or_insert_default().note(what, value);
+    }
+
+    fn next_packet(&mut self) {
+        self.dropped.push(self.now.take().unwrap_or_default());
     }
 }

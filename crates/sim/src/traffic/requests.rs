@@ -7,8 +7,8 @@
 use inprofile_core::units::{Bytes, Time};
 
 use crate::clock::Clock;
+use crate::ends::FlowHost;
 use crate::event::EventKind;
-use crate::host::FlowHost;
 use crate::outcome::Download;
 use crate::tcp::{Ack, Host, Sender, TimerKind};
 use crate::traffic::video::{Next, Player};

@@ -6,7 +6,7 @@
 use crate::aqm::red::law::{Curve, EARLY, FORCED, Rule};
 use crate::packet::Colour;
 use crate::params::{Context, Fault, Warning};
-use crate::queue::counts::Counts;
+use crate::queue::Counts;
 use crate::units::{Backlog, Bytes, Rate};
 use crate::verdict::Cause;
 

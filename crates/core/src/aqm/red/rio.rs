@@ -10,14 +10,13 @@
 use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Config, Paths, Thresholds, check_thresholds, show_in_and_out};
 use crate::aqm::red::law::{Arrival, Floyd93, Law, Variant};
-use crate::aqm::red::out_seen::OutSeen;
+use crate::flow_table::FlowTable;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
+use crate::packet::{Colour, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Queue;
-use crate::queue::counts::Counts;
+use crate::queue::{Counts, Queue};
 use crate::rng::Rng;
-use crate::signal::Signal;
+use crate::signal::{FORGET, Signal};
 use crate::units::Time;
 use crate::verdict::{Admission, Why};
 
@@ -247,6 +246,52 @@ impl<R: Variant> Aqm for Rio<R> {
 
     fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
         show_in_and_out(queue, show);
+    }
+}
+
+/// Flows it keeps apart.
+const FLOWS: usize = 1024;
+
+/// Sum of the samples, and how many there were.
+type Samples = (f64, u64);
+
+/// The means, by flow.
+#[derive(Clone, Debug)]
+pub struct OutSeen(FlowTable<Samples>);
+
+impl Default for OutSeen {
+    fn default() -> OutSeen {
+        OutSeen(FlowTable::new(FLOWS))
+    }
+}
+
+impl OutSeen {
+    /// An IN packet of this flow joins and sees this average of OUT packets.
+    pub fn note(&mut self, flow: FlowId, avg_out: f64) {
+        let samples = self.0.touch(Time::ZERO, flow).state;
+        samples.0 += avg_out;
+        samples.1 += 1;
+    }
+
+    /// Its number is another flow's from now on.
+    pub fn forget(&mut self, flow: FlowId) {
+        self.0.remove(flow);
+    }
+
+    /// A signal to the discipline that keeps it, if it does: a number may be another flow's from now on.
+    pub fn signal(seen: Option<&mut OutSeen>, signal: &Signal) {
+        if signal.topic == FORGET
+            && let (Some(flow), Some(seen)) = (signal.flow, seen)
+        {
+            seen.forget(flow);
+        }
+    }
+
+    /// Shows `avg_out_seen` of every flow.
+    pub fn show(&self, show: FlowGauge<'_>) {
+        for (flow, &(sum, n)) in self.0.iter() {
+            show(flow, "avg_out_seen", sum / n as f64);
+        }
     }
 }
 

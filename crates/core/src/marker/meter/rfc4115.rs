@@ -8,8 +8,8 @@
 //! and a bucket's depth is then the longest burst that passes. Non-goal: counting packets instead of bytes.
 
 use super::{Bucket, Mode, Stats, Tokens, committed, inflow, one_needed, show_buckets, wanted};
+use crate::marker::Action;
 use crate::marker::Marker;
-use crate::marker::action::Action;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};

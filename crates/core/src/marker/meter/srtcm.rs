@@ -6,8 +6,8 @@
 //! Non-goal: a peak rate (see [`trtcm`](super::trtcm)).
 
 use super::{Bucket, Mode, Stats, Tokens, committed, inflow, one_needed, show_buckets, wanted};
+use crate::marker::Action;
 use crate::marker::Marker;
-use crate::marker::action::Action;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};

@@ -1,8 +1,8 @@
 //! The meters against the text of their RFCs, one token at a time; and what holds for all of them.
 
 use super::*;
+use crate::marker::Action;
 use crate::marker::Marker;
-use crate::marker::action::Action;
 use crate::params::Build;
 use crate::registry::AnyMarker;
 use crate::rng::Rng;
@@ -164,7 +164,7 @@ proptest! {
             let metered = meter.mark(Time(t), &packet, &mut rng, &mut Silent);
             let policed = policer.mark(Time(t), &packet, &mut rng, &mut Silent);
             let red = metered == Mark::Pass(Colour::Red);
-            prop_assert_eq!(policed, if red { Mark::Drop(crate::marker::action::POLICED) } else { metered });
+            prop_assert_eq!(policed, if red { Mark::Drop(crate::marker::POLICED) } else { metered });
         }
         let stats = |m: &AnyMarker| { let mut all = Vec::new(); m.stats(&mut |n, c| all.push((n, c))); all };
         prop_assert_eq!(stats(&meter), stats(&policer));

@@ -6,8 +6,8 @@
 //! (see [`rfc4115`](super::rfc4115)).
 
 use super::{Bucket, Mode, Stats, Tokens, committed, inflow, needed, show_buckets, wanted};
+use crate::marker::Action;
 use crate::marker::Marker;
-use crate::marker::action::Action;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};

@@ -3,7 +3,7 @@
 use super::Fifo;
 use crate::aqm::Aqm;
 use crate::packet::Packet;
-use crate::queue::item::Item;
+use crate::queue::Item;
 use crate::registry::AnyAqm;
 use crate::registry::mechanisms::each_aqm;
 use crate::rng::Rng;

@@ -5,7 +5,7 @@
 //! bytes are full segments here; and as in Linux (`tcp_dctcp.c`), what SACK blocks tell of counts when they tell of it, where §3.3 waits until it is
 //! acknowledged, windows are whole, and the average is in 1024ths, each term of which is rounded down.
 
-use super::linux_reno::{LinuxReno, whole};
+use super::reno::{LinuxReno, whole};
 use super::{Cause, Law, Sample, Window};
 
 /// RFC 8257 §4.2: the weight of the last round trip (g), a sixteenth, as a shift.

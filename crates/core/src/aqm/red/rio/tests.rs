@@ -347,3 +347,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn each_flow_has_its_own_mean() {
+    let mut seen = OutSeen::default();
+    seen.note(FlowId(1), 100.0);
+    seen.forget(FlowId(1));
+    for (flow, avg_out) in [(1, 4.0), (2, 10.0), (1, 8.0)] {
+        seen.note(FlowId(flow), avg_out);
+    }
+    let mut rows = Vec::new();
+    seen.show(&mut |flow, what, value| rows.push((flow.0, what, value)));
+    assert_eq!(rows, [(1, "avg_out_seen", 6.0), (2, "avg_out_seen", 10.0)]);
+}

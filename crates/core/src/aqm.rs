@@ -7,14 +7,29 @@ pub mod fdd_red;
 pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
-pub mod l4s;
+pub mod l4s {
+    //! Coupled disciplines: ECT(1) packets (L4S) are marked, others dropped or marked with the square of that probability, so that flows
+    //! of both kinds get about the same rate (RFC 9332 §2.1).
+    //!
+    //! [`coupling`] decides on a packet about to leave, [`pi`] is the controller behind it. [`pi2`] has one queue; [`dual`] has two, which
+    //! [`order`] serves, and is [`dualpi2`] or, with another base in the controller's place, [`curvy_red`].
+
+    #[cfg(test)]
+    mod bench;
+    pub mod coupling;
+    pub mod curvy_red;
+    pub mod dual;
+    pub mod dualpi2;
+    pub mod order;
+    pub mod pi;
+    pub mod pi2;
+}
 pub mod pi;
 pub mod pie;
 pub mod red;
 pub mod rem;
 pub mod sfb;
 pub mod sfq;
-pub mod unit;
 
 pub use l4s::{curvy_red, dualpi2, pi2};
 pub use red::{ared, choke, dwred, rio, rio_plus_out, wred};
@@ -22,8 +37,7 @@ pub use red::{ared, choke, dwred, rio, rio_plus_out, wred};
 use crate::mechanism::Mechanism;
 use crate::packet::Packet;
 use crate::params::{Context, Fault, Warning};
-use crate::queue::Queue;
-use crate::queue::counts::Counts;
+use crate::queue::{Counts, Queue};
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
@@ -238,5 +252,41 @@ impl<A: Aqm + 'static> DynAqm for A {
     }
     fn object_mut(&mut self) -> &mut (dyn Aqm + 'static) {
         self
+    }
+}
+
+/// Packets, or bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit {
+    /// Where bytes are counted: how many make a packet.
+    pub packet: Option<f64>,
+}
+
+impl Unit {
+    /// The unit of a target, and the target in packets; `mean` is a typical packet's size in bytes.
+    #[must_use]
+    pub fn of(target: Backlog, mean: f64) -> (Unit, f64) {
+        match target {
+            Backlog::Packets(n) => (Unit { packet: None }, n),
+            Backlog::Bytes(n) => (Unit { packet: Some(mean) }, n / mean),
+        }
+    }
+
+    /// How much waits in a queue.
+    #[must_use]
+    pub fn length<Q: Queue + ?Sized>(self, queue: &Q) -> u64 {
+        if self.packet.is_some() { queue.bytes() } else { u64::from(queue.packets()) }
+    }
+
+    /// The length that a packet of this size adds.
+    #[must_use]
+    pub fn added_by(self, size: u32) -> u64 {
+        if self.packet.is_some() { u64::from(size) } else { 1 }
+    }
+
+    /// A length in packets.
+    #[must_use]
+    pub fn packets(self, length: f64) -> f64 {
+        self.packet.map_or(length, |packet| length / packet)
     }
 }

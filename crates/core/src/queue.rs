@@ -1,20 +1,20 @@
 //! The containers that hold packets, what they show to their disciplines, and the schedulers of classes.
 
-pub mod counts;
 pub mod drr;
 #[cfg(test)]
 pub mod fake;
 pub mod fifo;
 pub mod flow_queues;
 pub mod hierarchy;
-pub mod item;
 pub mod pace;
 pub mod priority;
 pub mod scheduled;
-pub mod scheduler;
 
-use crate::packet::{Colour, FlowId};
+use std::ops::Deref;
+
+use crate::packet::{Colour, FlowId, Packet};
 use crate::units::{Backlog, Time};
+use crate::verdict::Cause;
 
 /// Which of a flow's waiting packets is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,4 +91,121 @@ pub trait Queue {
     fn expect(&mut self, _turns: [u32; 2]) {}
     /// Drops a packet of one of several queues: its size, if there was one.
     fn evict_from(&mut self, queue: u32, end: End) -> Option<u32>;
+}
+
+/// Packets counted by colour and by what became of them. `arrived` = `sent` + `dropped` + waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets offered, by colour.
+    pub arrived: [u64; 3],
+    /// Bytes offered, by colour.
+    pub arrived_bytes: [u64; 3],
+    /// Packets that left for the link, by colour.
+    pub sent: [u64; 3],
+    /// Bytes that left for the link, by colour.
+    pub sent_bytes: [u64; 3],
+    /// Packets dropped, by cause and colour.
+    pub dropped: [[u64; 3]; Cause::COUNT],
+    /// Packets marked congestion experienced, by colour.
+    pub marked: [u64; 3],
+}
+
+impl Counts {
+    /// Packets of this colour dropped for whatever cause.
+    #[must_use]
+    pub fn dropped_of(&self, colour: Colour) -> u64 {
+        self.dropped.iter().map(|by_colour| by_colour[colour as usize]).sum()
+    }
+
+    /// Packets dropped for this cause, of whatever colour.
+    #[must_use]
+    pub fn dropped_by(&self, cause: Cause) -> u64 {
+        self.dropped[cause.index()].iter().sum()
+    }
+
+    /// Packets marked, of whatever colour.
+    #[must_use]
+    pub fn marked(&self) -> u64 {
+        self.marked.iter().sum()
+    }
+
+    /// These and those of another queue together.
+    #[must_use]
+    pub fn and(&self, other: &Counts) -> Counts {
+        let add = |a: [u64; 3], b: [u64; 3]| std::array::from_fn(|i| a[i] + b[i]);
+        Counts {
+            arrived: add(self.arrived, other.arrived),
+            arrived_bytes: add(self.arrived_bytes, other.arrived_bytes),
+            sent: add(self.sent, other.sent),
+            sent_bytes: add(self.sent_bytes, other.sent_bytes),
+            dropped: std::array::from_fn(|i| add(self.dropped[i], other.dropped[i])),
+            marked: add(self.marked, other.marked),
+        }
+    }
+}
+
+/// An item in a queue: a packet, or a simulator's or router's own record of one.
+pub trait Item {
+    /// Size on the wire.
+    fn size(&self) -> u32;
+    /// Drop precedence.
+    fn colour(&self) -> Colour;
+    /// Whose it is.
+    fn flow(&self) -> FlowId;
+    /// When it came to the queue. Asked as it departs, where the discipline decides then.
+    fn since(&self) -> Time;
+    /// Sets congestion experienced; false if its transport doesn't understand ECN.
+    fn mark(&mut self) -> bool;
+}
+
+/// A packet of which the queue knows only when it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamped {
+    /// The packet.
+    pub packet: Packet,
+    /// When it came to the queue.
+    pub since: Time,
+}
+
+impl Deref for Stamped {
+    type Target = Packet;
+    fn deref(&self) -> &Packet {
+        &self.packet
+    }
+}
+
+impl Item for Stamped {
+    fn size(&self) -> u32 {
+        self.packet.size
+    }
+    fn colour(&self) -> Colour {
+        self.packet.colour
+    }
+    fn flow(&self) -> FlowId {
+        self.packet.flow
+    }
+    fn since(&self) -> Time {
+        self.since
+    }
+    fn mark(&mut self) -> bool {
+        self.packet.ecn.mark()
+    }
+}
+
+/// Decides which class's queue the link takes its next packet from. Classes are numbered in the order in which they
+/// were given; the container ([`Scheduled`](crate::queue::scheduled::Scheduled)) holds the packets and obeys.
+pub trait Scheduler: Send {
+    /// The class that sends next; `None` if none may. `heads` has for each class the size of its first packet, if one
+    /// waits and may be sent now.
+    fn next(&mut self, heads: &[Option<u32>]) -> Option<usize>;
+
+    /// The class just chosen has sent so many bytes: 0 if its discipline dropped all that waited.
+    fn sent(&mut self, class: usize, bytes: u32) {
+        let _ = (class, bytes);
+    }
+
+    /// The class that was served last has nothing left, now that the link is free: told whether or not anybody asks who is next.
+    fn emptied(&mut self, class: usize) {
+        let _ = class;
+    }
 }

@@ -2,11 +2,11 @@
 
 use inprofile_core::packet::Ecn as CodePoint;
 
-use crate::clock::Clock;
-use crate::tcp::{Feedback, Flags};
-
 use super::pacing::Pacer;
+use super::undo::current_ssthresh;
 use super::{FRACTION, Sender, State};
+use crate::clock::Clock;
+use crate::tcp::{Feedback, Flags, Host};
 
 impl<C: Clock> Sender<C> {
     /// The SYN is acknowledged, by a SYN/ACK with these flags. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out. True:
@@ -33,5 +33,30 @@ impl<C: Clock> Sender<C> {
             self.ecn = None;
         }
         agreed.arrived == Some(CodePoint::Experienced)
+    }
+}
+
+impl<C: Clock> Sender<C> {
+    /// Everything is acknowledged, and the application has data again; a segment was last sent at `last_sent`.
+    pub fn resume<H: Host<Clock = C>>(&mut self, last_sent: C, host: &mut H) {
+        let now = host.now();
+        if self.control.restarts_slowly() {
+            self.restart_slowly(C::secs_of(now.since(last_sent)), now.secs());
+        }
+        self.send_data(now.secs(), host);
+    }
+
+    /// Nothing was sent for so many seconds.
+    fn restart_slowly(&mut self, idle: f64, now: f64) {
+        let mut window = self.window();
+        let rto = self.timeout.secs();
+        if idle > rto {
+            window.ssthresh = current_ssthresh(window);
+            let halvings = libm::ceil(idle / rto) - 1.0;
+            let least = window.cwnd.min(f64::from(self.initial_window));
+            window.cwnd = libm::floor(window.cwnd * libm::exp2(-halvings)).max(least);
+        }
+        self.control.restarts_from_idle(now, &mut window);
+        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
     }
 }

@@ -18,7 +18,6 @@ pub mod dwred;
 pub mod law;
 #[cfg(test)]
 pub(crate) mod oracle;
-mod out_seen;
 pub mod rio;
 pub mod rio_plus_out;
 pub mod wred;
@@ -27,8 +26,8 @@ use crate::aqm::Aqm;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Counts;
 use crate::queue::Queue;
-use crate::queue::counts::Counts;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use inprofile_core::packet::Kind;
-use inprofile_sim::log::{Code, LogRow};
 use inprofile_sim::network::{Flow, Network};
 use inprofile_sim::run_log::{self, Incomplete};
+use inprofile_sim::run_log::{Code, LogRow};
 
 use crate::addresses;
 use crate::code_points::{CodePoints, Dscp};

@@ -6,12 +6,11 @@
 //! was sent again has arrived twice (duplicate SACKs, RFC 2883). Not implemented: timestamps.
 
 mod acknowledgement;
-mod connect;
 mod delivery;
 mod frto;
 mod grow;
 mod hystart;
-mod idle;
+mod initial_window;
 mod losses;
 mod ordinary;
 mod pacing;

@@ -19,7 +19,7 @@ mod values;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use inprofile_core::marker::action::Action;
+use inprofile_core::marker::Action;
 use inprofile_core::params::{Context, Value};
 use inprofile_core::registry::{AnyAqm, AnyMarker};
 use inprofile_core::units::{Backlog, Bytes, Rate};

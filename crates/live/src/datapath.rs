@@ -20,7 +20,7 @@ mod state;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use inprofile_core::marker::action::POLICED;
+use inprofile_core::marker::POLICED;
 use inprofile_core::packet::{Direction, Ecn, Kind, Packet};
 use inprofile_core::queue::hierarchy::Hierarchy;
 use inprofile_core::rng::Rng;

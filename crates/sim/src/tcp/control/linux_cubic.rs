@@ -11,7 +11,7 @@
 //! [`cubic`](super::cubic) has the RFC's. Not as in the kernel: the cube root is exact here, where the kernel's is within 0.2 %, and
 //! the function stays where it is four minutes after its flat part, where the kernel's overflows.
 
-use super::linux_reno::{Count, whole};
+use super::reno::{Count, whole};
 use super::{Cause, Law};
 
 /// Ticks of the clock in a second (`CONFIG_HZ`): the configuration's default.

@@ -8,7 +8,6 @@ pub mod cubic;
 pub mod dctcp;
 pub mod ledbat;
 pub mod linux_cubic;
-pub mod linux_reno;
 pub mod prague;
 pub mod reno;
 
@@ -252,7 +251,7 @@ macro_rules! controls {
             /// RFC 9438.
             Cubic(Box<cubic::Cubic>),
             /// Reno as Linux counts.
-            LinuxReno(linux_reno::LinuxReno),
+            LinuxReno(reno::LinuxReno),
             /// CUBIC as Linux counts.
             LinuxCubic(Box<linux_cubic::LinuxCubic>),
             $($(#[$doc])* $name(Box<$law>),)*
@@ -292,12 +291,12 @@ impl Control {
             Congestion::Cubic { .. } if linux => Control::LinuxCubic(Box::default()),
             Congestion::Cubic { .. } => Control::Cubic(Box::default()),
             Congestion::Reno | Congestion::NewReno | Congestion::Sack if linux => {
-                Control::LinuxReno(linux_reno::LinuxReno::default())
+                Control::LinuxReno(reno::LinuxReno::default())
             }
             Congestion::Reno | Congestion::NewReno | Congestion::Sack => Control::Reno(reno::Reno),
             // See [`Control::agreed`].
             Congestion::Linux(Kind::Prague) if !config.accurate_ecn => {
-                Control::LinuxReno(linux_reno::LinuxReno::default())
+                Control::LinuxReno(reno::LinuxReno::default())
             }
             Congestion::Linux(Kind::Prague) => Control::Prague(Box::new(prague::Prague::new(&config.l4s))),
             Congestion::Linux(Kind::Ledbat) => Control::Ledbat(Box::new(ledbat::Ledbat::new(config.ledbat))),
@@ -315,7 +314,7 @@ impl Control {
             _ => false,
         };
         if lacks {
-            *self = Control::LinuxReno(linux_reno::LinuxReno::default());
+            *self = Control::LinuxReno(reno::LinuxReno::default());
         }
     }
 

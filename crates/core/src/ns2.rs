@@ -12,6 +12,7 @@
 //! Non-goal: ns-2's TCP and order of events, which belong to the simulator.
 
 pub mod addresses;
+mod context;
 pub mod drr;
 pub mod dsred;
 pub mod fq;
@@ -24,6 +25,5 @@ pub mod rem;
 pub mod rio;
 pub mod rng;
 pub mod sfq;
-mod told;
 
 pub use moment::Moment;

@@ -7,10 +7,9 @@ pub mod page_load;
 pub mod requests;
 pub mod udp;
 pub mod video;
-pub mod web;
 
 use crate::clock::Clock;
-use crate::host::FlowHost;
+use crate::ends::FlowHost;
 use crate::network::Transport;
 use crate::tcp::{Ack, Host, Sender, Tally, TimerKind};
 use crate::timer::{Timer, Timers};
