@@ -11,6 +11,8 @@ files, and `claims.py`. What else it needs it may have of its own; `defaults` ha
 - `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs
   (`inprofile.metrics.measures.Measures`);
 - `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`;
+- `advice.toml` and `advice`: `figures(report)`, `picture(report)`, the first screen of its page, and
+  `advice.json`, the figures of the last whole run (see `advice` here);
 - `atlas.json`: where each claim holds over the paper's readings and unstated inputs
   (`inprofile.studies.atlas`).
 """
