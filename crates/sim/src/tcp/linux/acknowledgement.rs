@@ -97,6 +97,26 @@ impl<C: Clock> AckProcessing<'_, C> {
 }
 
 impl<C: Clock> Sender<C> {
+    /// An acknowledgement arrived. A function of its own: inlined beside the RFCs' sender, it has that one save what registers this
+    /// one needs.
+    #[inline(never)]
+    pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
+        if ack.next > self.board.max() || ack.next < self.board.una() {
+            return;
+        }
+        let segments = ack.next - self.board.una();
+        let plain = ack.sack.blocks().is_empty() && ack.more.is_none();
+        let unmarked = || match &self.marks {
+            None => ack.flags == Flags::NONE,
+            Some(marks) => marks.is_told(ack.flags, segments),
+        };
+        if self.ordinary && segments > 0 && plain && unmarked() {
+            self.on_ordinary_ack(ack.next, host);
+        } else {
+            self.on_any_ack(&ack, host);
+        }
+    }
+
     /// Any acknowledgement of what is outstanding.
     #[inline(never)]
     pub(super) fn on_any_ack<H: Host<Clock = C>>(&mut self, ack: &Ack<'_>, host: &mut H) {

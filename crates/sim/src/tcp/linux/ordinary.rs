@@ -1,35 +1,16 @@
 //! The ordinary acknowledgement: it tells of segments in the order in which they were sent, each sent once, while nothing is lost, recovered
 //! from, probed for or marked. Most of what the laws ask of an acknowledgement is then known without asking, and what is left is the same
-//! as [`Sender::on_any_ack`] does: a test compares the two.
+//! as [`Sender::on_any_ack`] does: a test compares the two. Without it the simulator
+//! runs at .85 of its speed with CUBIC and at .96 with BBR (a hundred flows, medians of 18 interleaved pairs), which is why the path is there twice.
 
 use crate::clock::Clock;
+use crate::tcp::Host;
 use crate::tcp::control::least;
-use crate::tcp::{Ack, Flags, Host};
 
 use super::acknowledgement::{AckContext, AckSample};
 use super::{Sender, State};
 
 impl<C: Clock> Sender<C> {
-    /// An acknowledgement arrived. A function of its own: inlined beside the RFCs' sender, it has that one save what registers this
-    /// one needs.
-    #[inline(never)]
-    pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
-        if ack.next > self.board.max() || ack.next < self.board.una() {
-            return;
-        }
-        let segments = ack.next - self.board.una();
-        let plain = ack.sack.blocks().is_empty() && ack.more.is_none();
-        let unmarked = || match &self.marks {
-            None => ack.flags == Flags::NONE,
-            Some(marks) => marks.is_told(ack.flags, segments),
-        };
-        if self.ordinary && segments > 0 && plain && unmarked() {
-            self.on_ordinary_ack(ack.next, host);
-        } else {
-            self.on_any_ack(&ack, host);
-        }
-    }
-
     /// Whether the next acknowledgement, if it advances and tells of nothing else, is ordinary.
     #[inline(always)]
     pub(super) fn has_nothing_open(&self) -> bool {
@@ -43,7 +24,7 @@ impl<C: Clock> Sender<C> {
 
     /// All before `next` has arrived, and nothing else is told.
     #[inline(always)]
-    fn on_ordinary_ack<H: Host<Clock = C>>(&mut self, next: u32, host: &mut H) {
+    pub(super) fn on_ordinary_ack<H: Host<Clock = C>>(&mut self, next: u32, host: &mut H) {
         let now = host.now();
         let secs = now.secs();
         let prior_in_flight = self.board.in_flight();
@@ -97,7 +78,7 @@ mod tests {
     use crate::clock::Exact;
     use crate::tcp::control::Kind;
     use crate::tcp::receiver::Receiver;
-    use crate::tcp::{Config, Congestion, EcnBits, Profile, Sack, SlowStart, TimerKind};
+    use crate::tcp::{Ack, Config, Congestion, EcnBits, Flags, Profile, Sack, SlowStart, TimerKind};
     use inprofile_core::packet::Ecn;
     use inprofile_core::units::Duration;
     use proptest::prelude::*;
