@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import papers_synthetic as synthetic
+from inprofile import load as load_scenario
 from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell, Paper
@@ -345,8 +345,8 @@ def test_the_placebo_drops_as_often_as_ard_did() -> None:
 
 
 def scenario(name: str) -> dict[str, object]:
-    with (papers.load("ard").folder / name).open("rb") as file:
-        return tomllib.load(file)
+    """An experiment of the paper's, with what it extends."""
+    return load_scenario(papers.load("ard").folder / name).as_written
 
 
 def test_the_tail_drop_edge_differs_only_in_what_was_fitted() -> None:
