@@ -7,12 +7,15 @@ import math
 import random
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from inprofile import Scenario, parse
 from inprofile.cli import app
+from inprofile.cli.output import output_schema
+from inprofile.run.ledger import Ledger
 from inprofile.studies.plan.sell.activity import Activity, ActivityError
 from inprofile.studies.plan.sell.answer import Answer, sell
 from inprofile.studies.plan.sell.evidence import lower_bound, shows
@@ -272,11 +275,28 @@ def test_a_day_is_read_from_a_file_and_every_bad_line_is_named(tmp_path: Path) -
             Activity.shares(str(day))
 
 
+def test_a_full_disk_says_that_runs_are_kept_and_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Ledger, "_enter", full)
+    (tmp_path / "mine.toml").write_text(CBR, "utf-8")
+    out = tmp_path / "out"
+    ran = CliRunner().invoke(app, ["plan", "sell", str(tmp_path / "mine.toml"), "--out", str(out)])
+    assert ran.exit_code == 2, ran.output
+    assert "No space left on device. Make room, and give the same command again." in ran.stderr
+    assert f"Finished runs are kept in {out / 'runs'}" in ran.stderr
+
+
 def test_the_same_question_goes_on_where_it_was(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(CBR, "utf-8")
     command = ["plan", "sell", str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out"), "--json"]
     first = CliRunner().invoke(app, command)
     assert first.exit_code == 0, first.output
+    whole = output_schema()
+    jsonschema.validate(json.loads(first.stdout), {"$ref": "#/$defs/plan%20sell", "$defs": whole["$defs"]})
     again = CliRunner().invoke(app, [*command, "--jobs", "1"])
     assert again.stdout == first.stdout
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"sell.svg", "answer.json", "runs"}

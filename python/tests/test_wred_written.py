@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from inprofile import STARTER, parse
+from inprofile import STARTER, Scenario, parse
 from inprofile.cli import app
+from inprofile.experiment.dump import written as as_file
 from inprofile.studies.wred import Port, read
 from inprofile.studies.wred.experiment import port_of
 from inprofile.studies.wred.profile import COLOURS, Curve, Profile
@@ -108,6 +109,12 @@ def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path)
             port_of(base.set("links.bottleneck.queue", queue), "Ethernet0|3")
     with pytest.raises(Unsayable, match='aqm = "rio"'):
         port_of(base, "Ethernet0|3")
+    written(tmp_path / "wred.toml", base.set("links.bottleneck.queue", WRED))
+    answer = CliRunner().invoke(
+        app, ["wred", str(tmp_path / "wred.toml"), "--to", "sonic", "--queue", "Ethernet0|3"]
+    )
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.stdout) == tree, "a switch's file, and nothing of ours in it"
     (tmp_path / "mine.toml").write_text(STARTER, "utf-8")
     answer = CliRunner().invoke(app, ["wred", str(tmp_path / "mine.toml"), "--to", "sonic"])
     assert answer.exit_code == 2
@@ -122,6 +129,10 @@ def test_the_configuration_is_printed_as_the_switch_has_it(tmp_path: Path) -> No
     answer = CliRunner().invoke(app, ["wred", str(tmp_path / "config_db.json"), "--to", "sonic"])
     assert answer.exit_code == 0, answer.output
     assert {*json.loads(answer.stdout)} == {*tree}
+
+
+def written(path: Path, scenario: Scenario) -> None:
+    path.write_text(as_file(scenario), "utf-8")
 
 
 def port_bytes(port: Port) -> int:

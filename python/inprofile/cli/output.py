@@ -173,16 +173,21 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
     ],
     "plan sell": [
         _of(
-            "How many contracts may be sold, and the curve that says so.",
+            "How many contracts may be sold, and the curve around it.",
             {
                 "title": _TEXT,
                 "file": _TEXT,
                 "groups": _TABLES,
+                "kept": _NUMBER,
                 "activity": _TABLE,
+                "margin": _NUMBER,
                 "met": _FLAG,
-                "sell": {},
+                "sell": _WHOLE,
                 "shown": _MAYBE_TABLE,
+                "shown_to_miss": {"type": ["integer", "null"]},
+                "tested": _TABLES,
                 "curve": _TABLES,
+                "runs": _WHOLE,
                 "files": _TABLE,
             },
         )

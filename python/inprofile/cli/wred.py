@@ -106,7 +106,8 @@ def _convert(file: Path, profile: list[str] | None, to: str, queue: str) -> None
             raise
         lines = "\n".join(f"{file}: {line}" for line in str(error).splitlines())
         raise Refused(visible(f"{to} cannot say this, and nothing is written:\n{lines}")) from None
-    say(json.dumps(tree, ensure_ascii=False))
+    # A switch's file, not an answer: nothing of ours is in it.
+    say(json.dumps(tree, indent=2))
 
 
 def _rate(text: str) -> float:
