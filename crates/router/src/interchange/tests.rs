@@ -211,6 +211,34 @@ fn red_goes_to_tc_and_back() {
     assert_eq!(cannot, [header], "{out}");
 }
 
+proptest::proptest! {
+    /// Every RED that tc takes comes back as it went, unless the export says what it cannot say of it.
+    #[test]
+    fn drawn_reds_go_to_tc_and_back(
+        packets in 2u32..200, above in 1u32..300, room in 0u32..500, more in 1u32..60,
+        avpkt in 300u32..1500, per_mille in 1u32..500, ecn in proptest::bool::ANY,
+    ) {
+        let min = packets * avpkt;
+        let max = min + above * avpkt;
+        let (limit, burst) = (max + room * avpkt, packets + more);
+        let line = format!(
+            "red limit {limit} min {min} max {max} avpkt {avpkt} burst {burst} bandwidth 10Mbit probability {}{}\n",
+            f64::from(per_mille) / 1000.0,
+            if ecn { " ecn" } else { "" }
+        );
+        let there = checked(&tc::import(&line, "x").unwrap());
+        let out = export::tc(&there);
+        let red: Vec<&str> = out.lines().filter(|l| l.contains(" red ")).collect();
+        let lossy = out.contains(".w_q:") || red.is_empty();
+        if !lossy {
+            let back = checked(&tc::import(red[0], "y").unwrap());
+            let values = |c: &config::Config| c.directions[0].as_ref().unwrap().classes[0].aqm.values.clone();
+            proptest::prop_assert_eq!(values(&back), values(&there), "{}\n{}", line, out);
+        }
+        proptest::prop_assert!(!out.contains("cannot: upstream.assured"), "{}\n{}", line, out);
+    }
+}
+
 /// gred's ecn, of the setup or of every DP; of some it would be half of it.
 #[test]
 fn gred_goes_to_tc_and_back_with_ecn() {

@@ -213,7 +213,11 @@ def _found(question: Question, bench: Bench, trials: int, scale: int, tell: Call
     if scale > 1:
         finalists = _on_the_network(question, bench, finalists, tell)
     tested: list[Confirmed] = []
-    for candidate in _candidates(finalists):
+    candidates = _candidates(finalists)
+    if scale > 1:
+        # Chosen by few seeds, and a test that fails costs as long as one that does not: the safest first.
+        candidates.sort(key=lambda t: -t.judged.margin)
+    for candidate in candidates:
         words = f"{candidate.scheme.title} on {confirmation(question.goal.kept)[0]} fresh seeds"
         tell(words)
         tested.append(_confirmed(question, bench, candidate, len(tested)))
