@@ -103,21 +103,20 @@ def _inside(report: Report, claim: str, topology: str) -> str:
 
 
 def _without_a_ledger(report: Report) -> Iterator[str]:
-    """How many placebos a claim holds with, in A over 20 s."""
-    judged = {
-        claim.id: [
-            next(j.verdict.sound for j in found if (j.setup, j.claim) == (SHORT, claim.id))
-            for variant, found in report.variants.items()
-            if variant in placebos(report.paper) and any(j.setup == SHORT for j in found)
-        ]
-        for claim in report.paper.claims
-    }
-    if not any(judged.values()):
+    """How many claims hold with placebos, in A over 20 s."""
+    placebos_run = [
+        [j for j in found if j.setup == SHORT]
+        for variant, found in report.variants.items()
+        if variant in placebos(report.paper) and any(j.setup == SHORT for j in found)
+    ]
+    with_ledger = {j.claim for j in report.judged if j.setup == SHORT and j.verdict.sound}
+    if not placebos_run or not with_ledger:
         return
-    counts = ", ".join(f"{claim} {sum(held)} of {len(held)}" for claim, held in judged.items())
+    with_any = {j.claim for found in placebos_run for j in found if j.verdict.sound}
     yield (
-        "Placebos choose the packet without any ledger. In set-up A claims are reproduced or mostly so with:"
-        f" {counts} placebos. What holds with all of them is not owed to the ledger."
+        "Placebos choose the packet without any ledger. Of the claims that are reproduced or mostly so with"
+        f" it, {len(with_ledger)} in set-up A, {len(with_ledger & with_any)} are with at least one of"
+        f" {len(placebos_run)} placebos too: that much is not owed to the ledger."
     )
 
 

@@ -90,7 +90,7 @@ def _in_short(report: Report) -> Iterator[str]:
         "With smaller token buckets RIO fails as the paper says. Profiles of Table I that it misses:"
         f" {'; '.join(kept)}."
         " With the printed buckets a flow sends its whole profile as IN packets; IN packets are dropped"
-        " all the same, in Table I within its first 10 s (claim B8)."
+        " all the same, in Table I within its first 10 s."
     )
     use = [
         [f"{100 * _run(report, s.id, 'table-1', x)['utilisation'].mean():.1f}" for x in titles(report.paper)]
