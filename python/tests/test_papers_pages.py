@@ -78,8 +78,12 @@ IN_PART = {
     "rio-plus-out": {(claim, "fits-counts") for claim in ("B3", "B4", "B5", "B8")},
     # What C1, C2, C3 and C10 are about is run there in any case; C13 has all its seeds with --full only.
     "probe": {
-        *((f"C{n}", setup) for n in (4, 5, 7, 8, 9, 11, 12, 14) for setup in ("ns2", "ns2-wait")),
-        *(("C6", "ns2"), ("C15", "ns2"), ("C13", "floyd93")),
+        *(
+            (f"C{n}", setup)
+            for n in (4, 5, 6, 7, 8, 9, 11, 12, 14, 15)
+            for setup in ("ns2", "ns2-wait", "floyd93-wait")
+        ),
+        ("C13", "floyd93"),
     },
 }
 
