@@ -309,7 +309,7 @@ impl Classifier {
         Some(Decision::Queue(Treatment { class, colour, markers, clear_link: false, ..treatment }))
     }
 
-    /// Anything else: dropped, or best effort, and his who has the circuit it came in.
+    /// Anything else: dropped, or sent as best effort and charged to the customer whose circuit it arrived on.
     fn unreadable(&mut self, why: Unread, link: &Link) -> Option<Decision> {
         if self.rules.as_ref()?.drop_unreadable {
             return Some(Decision::Refuse(Refusal::Unread(why)));

@@ -540,8 +540,8 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// An acknowledgement arrived. Each profile's is a function of its own: all in one would be for each to save what registers any
-    /// of them needs.
+    /// An acknowledgement arrived. Each profile has a function of its own: inlined into one, each would save the registers that
+    /// any of them needs.
     #[inline]
     pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
         either!(self, s => s.on_ack(ack, host));

@@ -273,7 +273,7 @@ impl AnyMarker {
     }
 }
 
-/// A decision as a function of its own: all disciplines' in one would be for each to save what registers any of them needs.
+/// A decision as a function of its own: inlined into one function, each would save the registers that any of them needs.
 trait Apart: Aqm + Sized {
     #[inline(never)]
     fn arrive_apart<Q: Queue, W: Why>(

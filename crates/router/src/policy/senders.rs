@@ -122,8 +122,8 @@ impl Senders {
         Control::ALL.into_iter().map(Control::name).zip(self.excess)
     }
 
-    /// Customers have other numbers now: `of` says which a number becomes. Nobody's bucket is filled by it, and who is new, as if
-    /// by another name, starts with empty ones.
+    /// Customers have other numbers now: `of` says which a number becomes. It refills nobody's bucket; a new customer, or a
+    /// renamed one, starts with empty ones.
     pub fn renumber(&mut self, of: &[Option<u16>], customers: usize, now: Time, each: Policing) {
         let mut new = vec![[Bucket::empty(now, each); KINDS]; customers];
         for (buckets, number) in self.customers.iter().zip(of) {

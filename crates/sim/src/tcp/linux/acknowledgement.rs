@@ -97,8 +97,8 @@ impl<C: Clock> AckProcessing<'_, C> {
 }
 
 impl<C: Clock> Sender<C> {
-    /// An acknowledgement arrived. A function of its own: inlined beside the RFCs' sender, it has that one save what registers this
-    /// one needs.
+    /// An acknowledgement arrived. A function of its own: inlined beside the RFCs' sender, that one would save the registers that
+    /// this one needs.
     #[inline(never)]
     pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
         if ack.next > self.board.max() || ack.next < self.board.una() {

@@ -1,7 +1,7 @@
-//! The ordinary acknowledgement: it tells of segments in the order in which they were sent, each sent once, while nothing is lost, recovered
+//! The ordinary acknowledgement: it covers segments in the order in which they were sent, each sent once, while nothing is lost, recovered
 //! from, probed for or marked. Most of what the laws ask of an acknowledgement is then known without asking, and what is left is the same
 //! as [`Sender::on_any_ack`] does: a test compares the two. Without it the simulator
-//! runs at .85 of its speed with CUBIC and at .96 with BBR (a hundred flows, medians of 18 interleaved pairs), which is why the path is there twice.
+//! runs at .85 of its speed with CUBIC and at .96 with BBR (a hundred flows, medians of 18 interleaved pairs), hence the second path.
 
 use crate::clock::Clock;
 use crate::tcp::Host;
