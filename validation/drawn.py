@@ -1,8 +1,8 @@
-"""Experiments drawn from seeds for the comparison with ns-2: small ones, full of losses and of ties.
+"""Experiments drawn from seeds for the comparison with ns-2: small, and full of losses and ties.
 
 Buffers of a few packets, limits in bytes, timeouts without end, colours whose first packet finds a long
-queue, everything on one grid of times, up to twelve hops; whatever ns-2 has of disciplines, markers, TCP and
-traffic. A seed is an experiment, on every machine.
+queue, everything on one grid of times, up to twelve hops; all disciplines, markers, TCP variants and kinds of
+traffic that ns-2 has. A seed gives the same experiment on every machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUEUES = {
     "rem_bytes": "REM in bytes",
     "mixed": "several disciplines",
 }
-"""Kinds of experiments by what is before their links."""
+"""Kinds of experiments, by the queue in front of their links."""
 NAMES = {"reno": "Reno", "newreno": "NewReno", "sack": "SACK"}
 NODES = "ABCDEFGHIJKLM"
 SMALL_LIMITS = (2, 2, 3, 3, 4, 5, 6, 8, 12, 30)
@@ -45,24 +45,24 @@ COLOURS = ("green", "yellow", "red")
 
 @dataclass
 class Drawn:
-    """An experiment and what it is a case of."""
+    """An experiment, and the case that it represents."""
 
     seed: int
     text: str
     queue: str
-    """Of [`QUEUES`], by its key."""
+    """A key of [`QUEUES`]."""
     traits: list[str] = field(default_factory=list)
     """The other dimensions: TCP, traffic, hops."""
 
 
 class Pen:
-    """Draws, always from the one function whose sequence Python keeps from version to version."""
+    """Random draws, always from the one function whose sequence Python keeps from version to version."""
 
     def __init__(self, seed: int) -> None:
         self._uniform = random.Random(seed).random  # noqa: S311 - an experiment, not a secret
 
     def chance(self, p: float) -> bool:
-        """True so often."""
+        """True with this probability."""
         return self._uniform() < p
 
     def pick(self, among: Sequence[T]) -> T:
@@ -88,11 +88,11 @@ class _Draft:
         pen = self.pen
         self.queue = pen.pick(list(QUEUES))
         self.hops = pen.pick((1, 1, 1, 2, 3, 5, pen.within(6, 12)))
-        # All times on one grid: many things happen at the same moment.
+        # Whether all times are on one grid, so that many things happen at the same moment.
         self.grid = pen.chance(0.5)
         self.segment = 960 if self.grid else pen.pick((1000, 1000, 500, 100, 1460, 960))
         self.delays: list[int] = []
-        """Of the links, in ms."""
+        """The delays of the links, in ms."""
         self.rio = self.queue == "rio" or (self.queue == "mixed" and pen.chance(0.3))
         self.dsred = self.queue == "dsred" or (self.queue == "mixed" and not self.rio and pen.chance(0.5))
 
@@ -229,14 +229,14 @@ class _Draft:
         return f'aqm = "ns2_drr", limit = "{limit} B", buckets = {buckets}, flow_quantum = "{quantum} B"'
 
     def fq(self) -> str:
-        # Of all flows ns-2 has no limit.
+        # ns-2 has no limit for all flows together.
         return f'aqm = "ns2_fq", limit = "10000 packets", flow_limit = {self.pen.pick(SMALL_LIMITS)}'
 
     def pi_rest(self) -> str:
         pen = self.pen
         a = pen.pick((0.00001822, 0.0005, 0.005, 0.05))
         scaled = ", byte_scaled = true" if pen.chance(0.3) else ""
-        # On the grid its samples fall on other events' times.
+        # On the grid, its samples fall at the times of other events.
         w = pen.pick((10.0, 100.0, 500.0, 1000.0)) if self.grid else pen.pick((160.0, 170.0, 33.3, 2.5))
         return f", a = {a}, b = {a * pen.pick((0.5, 0.9, 0.99))}, w = {w}{scaled}"
 
@@ -317,7 +317,7 @@ class _Draft:
         ends = (last, first) if backwards else (first, last)
         if backwards:
             self.traits.add("both directions")
-        # Beside dsRED's markers every flow has ends of its own, since a policer is found by them.
+        # With dsRED's markers, every flow has endpoints of its own, since a policer is found by them.
         hosts = self.rio or self.dsred or pen.chance(0.6)
         self.line(f'[[flows]]\nname = "g{number}"\ncount = {count}\nto = "{NODES[ends[1]]}"')
         if hosts:
@@ -339,7 +339,7 @@ class _Draft:
             self.marker()
 
     def start(self, count: int, seconds: int) -> tuple[str, int]:
-        """When flows start, and the latest of these times in ms."""
+        """The times at which flows start, and the latest of them in ms."""
         pen = self.pen
         kind = pen.pick(("at once", "uniform", "list", "every"))
         if kind == "uniform":

@@ -1,4 +1,4 @@
-//! Our side of the race alone, for who works on the engine: packets through the bottleneck per CPU second.
+//! Our side of the race alone, for those who work on the engine: packets through the bottleneck per CPU second.
 
 use inprofile_benches::{Laws, dumbbell, experiment_file, median, peak_kib, run, through};
 
@@ -6,7 +6,7 @@ const FOUR_FLOWS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../python/inprofile/papers/ard/four-flows.toml");
 
 fn main() {
-    // `cargo test --benches` calls with --test: nothing here is a test.
+    // `cargo test --benches` calls this with --test: nothing here is a test.
     if std::env::args().any(|a| a == "--test") {
         return;
     }

@@ -1,8 +1,8 @@
-//! What users run, beside the plain link: `bench-configurations FLOWS SECONDS ROUNDS [NAME…]`.
+//! The configurations that users run, compared with the plain link: `bench-configurations FLOWS SECONDS ROUNDS [NAME…]`.
 //!
 //! The plain link has one drop-tail queue, and nothing is sampled. Each round runs every configuration right after a plain
 //! link with the same seed, and prints both speeds in packets through the bottleneck per CPU second: their ratio is what counts,
-//! as whatever else the machine does hits both.
+//! as any other load on the machine affects both.
 
 use std::env;
 
@@ -22,14 +22,14 @@ to    = "b"
 start = "uniform 0..0.01 s"
 "#;
 
-/// A configuration: its name, and what it changes of the experiment.
+/// A configuration: its name, and what it changes in the experiment.
 struct Configuration {
     name: &'static str,
     /// The bottleneck's queue; the limit is added. None: the plain one.
     queue: Option<&'static str>,
-    /// What is added to the experiment's text.
+    /// Text added to the experiment's own.
     more: &'static str,
-    /// Keys that are set.
+    /// The keys that it sets.
     set: &'static [(&'static str, &'static str)],
 }
 
@@ -80,7 +80,7 @@ const CONFIGURATIONS: [Configuration; 14] = [
         more: "",
         set: &[("tcp.profile", "linux"), ("tcp.congestion", "bbr")],
     },
-    // Its feedback is accurate and its packets are ECT(1), though drop-tail marks none: the sender's cost alone.
+    // Its feedback is accurate and its packets are ECT(1), though drop-tail marks none: this is the sender's cost alone.
     Configuration {
         name: "prague",
         queue: None,
@@ -92,7 +92,7 @@ const CONFIGURATIONS: [Configuration; 14] = [
             ("tcp.accurate_ecn", "true"),
         ],
     },
-    // Against itself: how far apart two runs of the same are.
+    // The plain link against itself: how far apart two runs of the same configuration are.
     Configuration { name: "plain", queue: None, more: "", set: &[] },
 ];
 
@@ -103,7 +103,7 @@ impl Configuration {
         self.queue.is_none_or(|name| names().any(|n| n == name))
     }
 
-    /// `n` flows, half of them in each class, share `n` Mbit/s for so many seconds.
+    /// `n` flows, half of them in each class, share `n` Mbit/s for `seconds` seconds.
     fn scenario(&self, n: u64, seconds: f64) -> Scenario {
         let limit = format!("limit = \"{} packets\"", 8 * n);
         let queue = match self.queue {

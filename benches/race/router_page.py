@@ -4,18 +4,18 @@ from typing import Any
 
 Result = dict[str, Any]
 
-# Of the kernel's throughput, unshaped, with the system's sockets and with a window; how far from its shaper;
-# packets of a day at 10 Mbit/s and 1,500 B.
+# Shares of the kernel's throughput, unshaped, with the system's sockets and with a window; the greatest
+# deviation from its shaper; packets in a day at 10 Mbit/s and 1,500 B.
 UNSHAPED, WINDOW, SHAPED, SOAK = 0.8, 0.7, 0.01, 72_000_000
-# Small packets a CPU second of the bridge's, and both ways at once of one way's; µs beyond the kernel's; of a
-# core.
+# Small packets per CPU second, as a share of the bridge's; both ways at once, as a share of one way's; µs of
+# delay beyond the kernel's; an idle router's share of a core.
 SMALL, BOTH_WAYS, DELAY, IDLE = 0.85, 0.85, 40, 0.005
 # KiB by which memory may differ between the first look and the last.
 GROWTH = 1024
 
 
 def results(router: Result) -> list[tuple[str, str, list[float | int], bool]]:
-    """Every target of the router's: what, wanted, measured, met."""
+    """Every target of the router: the quantity, the value wanted, the value measured, whether it is met."""
     if "not_run" in router:
         return [("the router against the kernel", "", [], False)]
     found: list[tuple[str, str, list[float | int], bool]] = []
@@ -144,7 +144,7 @@ def text(router: Result) -> str:
 
 
 def halting(router: Result) -> str:
-    """How the cores were kept, and what they lacked."""
+    """Whether the cores were kept awake, and the time that the machine's host took from them."""
     hosts, box = (f"{100 * share:.1f} %" for share in router["stolen"])
     lost = f"the machine's host took {hosts} of the hosts' core and {box} of the router's"
     if router["awake"]:
@@ -155,7 +155,7 @@ def halting(router: Result) -> str:
 
 
 def busy(router: Result) -> str:
-    """Which core was full."""
+    """How busy each core was."""
     told = []
     for row in router["rows"]:
         if "busy_ours" in row:

@@ -1,7 +1,7 @@
-"""Where the time goes: samples of the dumbbell's run, by the innermost of our functions that each fell into.
+"""Where the time goes: samples of the dumbbell's run, each under the innermost of our functions it fell in.
 
-The engine is compiled into a few large functions, so that a plain profile says little: every sampled address
-is looked up in the debugging information, inlined functions included.
+The engine is compiled into a few large functions, so that a plain profile says little; hence every sampled
+address is looked up in the debugging information, inlined functions included.
 """
 
 import re
@@ -52,7 +52,7 @@ def profile(command: list[str]) -> list[tuple[str, float]]:
 
 
 def innermost(binary: str, maps: list[tuple[int, int, int]], samples: Counter[str]) -> dict[str, str]:
-    """For every sample its function: the innermost of ours, or for foreign code its symbol."""
+    """The function of every sample: the innermost of ours, or, for foreign code, its symbol."""
     segments = [tuple(int(x, 16) for x in s) for s in SEGMENT.findall(output("readelf", "-lW", binary))]
     addresses: dict[str, str] = {}
     names: dict[str, str] = {}

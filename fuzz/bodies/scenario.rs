@@ -1,9 +1,9 @@
-//! Any bytes as an experiment file: no panic; every problem says where and what; what is accepted can be shown and built.
+//! Any bytes as an experiment file: no panic; every problem has a place and a text; an accepted file can be shown and built.
 
 use inprofile_core::registry::Registry;
 use inprofile_experiment::Scenario;
 
-/// The most flows of which a network is built.
+/// The largest number of flows for which a network is built.
 const MOST: usize = 1000;
 
 pub fn run(bytes: &[u8], registry: &Registry) {

@@ -9,7 +9,7 @@ use inprofile_live::io::sys::interface_index;
 /// A warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Which port.
+    /// The port.
     pub interface: String,
     /// The risk, and the remedy.
     pub text: String,
@@ -18,16 +18,16 @@ pub struct Warning {
 /// The host's configuration of an interface, which is cut off while the router runs: the port is [closed](crate::isolation) to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
-    /// Which port.
+    /// The port.
     pub interface: String,
-    /// Addresses that every interface has by itself.
+    /// Addresses that every interface gets automatically.
     pub link_local: Vec<String>,
-    /// The host's addresses, interfaces stacked above with theirs, default routes.
+    /// The host's addresses, the interfaces stacked above with theirs, and default routes.
     pub rest: Vec<String>,
 }
 
 impl Closing {
-    /// Of an interface; `None` if there is none, or the system doesn't tell.
+    /// The configuration of an interface; `None` if there is no such interface or the system doesn't report it.
     #[must_use]
     pub fn of(interface: &str) -> Option<Closing> {
         let (netlink, index) = (Netlink::open().ok()?, interface_index(interface).ok()?);
@@ -70,7 +70,7 @@ impl fmt::Display for Closing {
     }
 }
 
-/// Ports through which the machine may be managed, or reach others: not while the router runs.
+/// Warnings about ports through which the machine may be managed or reach others, which it can't while the router runs.
 #[must_use]
 pub fn cut_off(ports: &[String; 2]) -> Vec<Warning> {
     let of = |interface: &String| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Hops of all routes: positions are below this.
+/// The limit on the hops of all routes together: positions are below it.
 pub const MOST_HOPS: u32 = 1 << 27;
 
 /// How a link is served.
@@ -10,7 +10,7 @@ pub const MOST_HOPS: u32 = 1 << 27;
 pub(crate) enum Service {
     /// Packets pass it, or, with stepped service, join its queue, as soon as they enter the link before it: no event.
     CutThrough,
-    /// When somebody looks; with the link over which all packets come, if it is one: see [`crate::path::on_demand`].
+    /// When it is looked at; with the link over which all packets come, if there is only one: see [`crate::path::on_demand`].
     OnDemand(Option<u32>),
     /// By events: each packet's arrival, and each departure if service is stepped.
     ByEvents,
@@ -30,7 +30,7 @@ pub enum NextStep {
     Arrive,
     /// The next link is cut through: what happens there is computed as soon as the packet enters the link before it.
     CutThrough,
-    /// The next link is fed by this one alone and served on demand: the packet is in its list of arrivals at once.
+    /// The next link is fed by this one alone and served on demand: the packet joins its list of arrivals at once.
     OnDemand,
     /// The receiver is cut through likewise: it takes the packet and acknowledges it.
     Receive,
@@ -50,7 +50,7 @@ pub struct Hop {
 /// The first hop of a route in the list of all hops, and how many it has.
 pub type Route = (u32, u16);
 
-/// The routes of all flows. Flows between the same nodes share a route, and the cache lines that it takes.
+/// The routes of all flows. Flows between the same nodes share a route and the cache lines that it occupies.
 #[derive(Debug, Default)]
 pub struct Routes {
     hops: Vec<Hop>,
@@ -60,7 +60,7 @@ pub struct Routes {
 pub type RouteIndex = BTreeMap<Vec<Hop>, Route>;
 
 impl Routes {
-    /// The route over these links, which are served so; `received`: whether the receiver is cut through.
+    /// The route over these links; `services` says how each link is served, `received` whether the receiver is cut through.
     pub(crate) fn add(
         &mut self,
         links: &[u32],
@@ -84,13 +84,13 @@ impl Routes {
         })
     }
 
-    /// All hops, one route behind the other.
+    /// All hops, one route after another.
     #[inline]
     pub fn hops(&self) -> &[Hop] {
         &self.hops
     }
 
-    /// The hop at this place.
+    /// The hop at this position.
     #[inline]
     pub fn hop(&self, at: u32) -> Hop {
         self.hops[at as usize]

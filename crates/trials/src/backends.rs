@@ -1,4 +1,4 @@
-//! The two backends, and what both say of each packet.
+//! The two backends, and what both report for each packet.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -28,24 +28,24 @@ use inprofile_sim::run_log::Code;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub flow: FlowId,
-    /// When, and the colour or `drop`.
+    /// The time, and the colour or `drop`.
     pub marker: (Time, &'static str),
-    /// When, `admit`, `mark` or `drop`, and the cause; `None` if the marker dropped it.
+    /// The time, `admit`, `mark` or `drop`, and the cause; `None` if the marker dropped the packet.
     pub queue: Option<(Time, &'static str, Option<Cause>)>,
     pub outcome: Outcome,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
-    /// It went onto the link then, so coloured.
+    /// It went onto the link at this time, with this colour and this ECN field.
     Sent { at: Time, colour: Colour, ecn: Ecn },
-    /// It was dropped then, on arrival or while it waited.
+    /// It was dropped at this time, on arrival or while it waited.
     Dropped(Time),
-    /// It was dropped by the marker, or waited when the run ended.
+    /// It was dropped by the marker, or was still waiting when the run ended.
     Neither,
 }
 
-/// A packet that came to the edge.
+/// A packet that arrived at the edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     at: Time,
@@ -53,7 +53,7 @@ pub struct Arrival {
     forward: bool,
 }
 
-/// Runs the network; what came to its edge, and what was decided there and before `link`.
+/// Runs the network; returns the arrivals at its edge, and the decisions made there and in front of `link`.
 pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
     let (router, beyond) = (network.links[link as usize].from, network.links[link as usize].to);
     let end = Time(network.duration.0);
@@ -93,7 +93,7 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
         let Some(row) = place_of.get(&v.packet).map(|i| &mut rows[*i]) else { continue };
         match v.place {
             VerdictPoint::Edge(0) => row.marker = (v.at, v.verdict),
-            // A discipline that drops at departure says so a second time: the first is the arrival's.
+            // A discipline that drops at departure reports a second verdict: the first is the one on arrival.
             VerdictPoint::Queue(l) if l == link && row.queue.is_none() => {
                 row.queue = Some((v.at, v.verdict, v.cause))
             }
@@ -104,7 +104,7 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
     (arrivals, rows)
 }
 
-/// The packet as it would be on a wire: IPv4 and TCP or UDP, the flow in the address.
+/// The packet as it would be on a wire: IPv4 and TCP or UDP, with the flow in the source address.
 fn bytes(packet: &Packet, points: &CodePoints) -> Vec<u8> {
     let size = packet.size as usize;
     let mut p = vec![0u8; size];
@@ -127,7 +127,7 @@ fn bytes(packet: &Packet, points: &CodePoints) -> Vec<u8> {
     p
 }
 
-/// Whose it is, is its source address; its colour is its DSCP; flow i is of class i modulo so many.
+/// The source address gives the flow, the DSCP the colour; flow i is in class i modulo the number of classes.
 #[derive(Clone, Copy)]
 struct ByAddress(u32);
 
@@ -198,7 +198,7 @@ impl Witness for Rows {
     }
 }
 
-/// Replays what came through a datapath of our own, up to the end of the simulation.
+/// Replays the arrivals through a datapath of our own, up to the end of the simulation.
 pub fn live(
     arrivals: &[Arrival],
     marker: AnyMarker,

@@ -1,4 +1,4 @@
-"""The command line: one module a command, data to stdout, progress to stderr.
+"""The command line: one module per command, data to stdout, progress to stderr.
 
 Exit codes: 0 done, 1 ran but a check fell short, 2 bad input, 130 interrupted.
 """
@@ -46,9 +46,10 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; leaves by SystemExit with the exit code.
+    """Run the command line and exit by SystemExit with the exit code.
 
-    Options that Typer refuses are refused as all input is: in plain lines, with `--json` as an object too.
+    Options that Typer refuses are reported like any bad input: in plain lines and, with `--json`,
+    as an object too.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     _return_large_blocks()
@@ -65,25 +66,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _return_large_blocks() -> None:
     """Have glibc return every large block to the system when it is freed.
 
-    Once it has freed a large block, glibc serves blocks of that size from its heaps, and keeps them: an
-    experiment of many flows would take twice the memory that it holds. Only the command line does this;
+    Once it has freed a large block, glibc serves blocks of that size from its heaps and keeps them: an
+    experiment with many flows would take twice the memory that it holds. Only the command line does this;
     importing the library leaves the allocator alone. Other C libraries have no `mallopt` and do not need it.
     """
     if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
-# mallopt(3): blocks from this size on are mapped on their own; setting it also ends glibc's adjusting of it.
+# mallopt(3): blocks from this size on are mapped on their own; setting it also stops glibc adjusting it.
 _M_MMAP_THRESHOLD = -3
 _LARGE = 128 * 1024
 
-# What is wrong with options and arguments; Typer gives a name to one kind of it only.
+# Errors in options and arguments; Typer exports only one kind of them by name.
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 
 
 def _refuse(error: Exception, as_json: bool) -> NoReturn:
     text = error.format_message()  # type: ignore[attr-defined]
-    # Without a command there is no problem to tell: the help has been shown.
+    # Without a command there is no problem to report: the help has been shown.
     if text:
         context = getattr(error, "ctx", None)
         place = "inprofile" if context is None else context.command_path

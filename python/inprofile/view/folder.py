@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Folder", "NoResults", "Unknown"]
 
 DEEPEST = 6
-"""So many folders below the one that is shown are looked into."""
+"""Folders are looked into down to this depth below the one that is shown."""
 MOST_KEPT = 12
-"""As many tables are kept in memory."""
+"""At most this many tables are kept in memory."""
 
 
 class NoResults(ResultError):
@@ -40,7 +40,7 @@ class NoResults(ResultError):
 
 
 class Unknown(LookupError):
-    """The page asked for what is not there."""
+    """The page asked for something that is not there."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Entry:
     """`run`, `sweep`, or `broken`."""
     place: Path
     problem: str = ""
-    """Why it can't be shown, or not whole."""
+    """The reason why it can't be shown, or not in full."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Title, version, seeds and the like, for the list."""
 
@@ -66,14 +66,14 @@ class Folder:
     """A folder of results, as the page sees it."""
 
     def __init__(self, place: str | Path) -> None:
-        """Raises FileNotFoundError where there is none, NoResults where it holds nothing to show."""
+        """Raises FileNotFoundError if there is no such folder, NoResults if it holds nothing to show."""
         self.place = Path(place)
         if not self.place.is_dir():
             what = "is a file, not a folder of results" if self.place.exists() else "there is no such folder"
             raise FileNotFoundError(f"{place}: {what}")
         self._listed: dict[str, tuple[tuple[int, ...], Entry]] = {}
         self._tables: dict[tuple[str, str, int], pa.Table] = {}
-        # The server answers several questions at a time.
+        # The server answers several requests at a time.
         self._lock = threading.RLock()
         if not self.entries():
             raise NoResults(
@@ -82,7 +82,7 @@ class Folder:
             )
 
     def entries(self) -> list[Entry]:
-        """Everything that is there now, by place; what has not changed is not read again."""
+        """All entries that exist now, by place; unchanged ones are not read again."""
         with self._lock:
             return self._look()
 
@@ -98,7 +98,7 @@ class Folder:
         return [entry for _, entry in found.values()]
 
     def entry(self, id_: str) -> Entry:
-        """One of them; raise Unknown for any other name, whatever path it may be."""
+        """The entry with this name; raise Unknown for any other name, whatever path it may be."""
         if id_ not in self._listed:
             self.entries()
         try:
@@ -155,7 +155,7 @@ def sweep_head(place: Path) -> dict[str, Any]:
 
 
 def _candidates(top: Path) -> Iterator[tuple[Path, frozenset[str]]]:
-    """Folders that hold a result or a sweep, whole or not, in order; nothing is looked for inside of one."""
+    """Folders that hold a result or a sweep, whole or not, in order; the inside of one is not searched."""
     parquet = {f"{name}.parquet" for name in TABLES}
     waiting = [(top, 0)]
     while waiting:
@@ -174,7 +174,7 @@ def _candidates(top: Path) -> Iterator[tuple[Path, frozenset[str]]]:
 
 
 def _stamp(place: Path, names: frozenset[str]) -> tuple[int, ...]:
-    """Changes when the entry may have changed."""
+    """A value that changes when the entry may have changed."""
     made = [len(names), hash(names)]
     for name in (MANIFEST, SWEEP, LEDGER):
         if name in names:

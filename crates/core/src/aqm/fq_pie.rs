@@ -1,12 +1,12 @@
 //! FQ-PIE: a queue for each flow as in FQ-CoDel, and PIE within each.
 //!
-//! Sparse flows go first and shares are equal in bytes by the same scheduler; a flow's arrivals are dropped with a probability
-//! that holds the delay of its own queue at a target. The hard limit is one for all queues, and drops what finds it reached.
+//! By the same scheduler, sparse flows go first and shares are equal in bytes; a flow's arrivals are dropped with a probability
+//! that holds the delay of its own queue at a target. One hard limit covers all queues; packets that find it reached are dropped.
 //! Source: Ramakrishnan et al. 2019, "FQ-PIE Queue Discipline in the Linux Kernel", with the scheduler of RFC 8290 §4 (in
-//! [`fq`](super::fq)) and [PIE][super::pie] of RFC 8033, whose state each queue has for itself; `active_above` is a share of the
-//! limit that has to wait in the queue.
-//! `variant = "linux"`: PIE as Linux has it, and an empty new queue goes behind old ones, if there are any (RFC 8290: in any case).
-//! Non-goal: fairness of overflow, for which FQ-CoDel takes from the queue that holds most.
+//! [`fq`](super::fq)) and [PIE][super::pie] of RFC 8033, whose state is kept for each queue; `active_above` is the share of the
+//! limit that has to be waiting in the queue.
+//! `variant = "linux"`: PIE as in Linux, and an empty new queue goes behind the old ones if there are any (RFC 8290: in any case).
+//! Non-goal: fairness on overflow, for which FQ-CoDel drops from the queue that holds most.
 
 use crate::aqm::fq::{self, Hash, Scheduler};
 use crate::aqm::pie::Variant;
@@ -72,9 +72,9 @@ struct Flow {
 pub struct FqPie {
     hash: Hash,
     scheduler: Scheduler<Flow>,
-    /// The queues whose state updates may change: others cost nothing.
+    /// The queues whose state an update may change: the others cost nothing.
     awake: Vec<u32>,
-    /// The queue that was named last.
+    /// The queue that was chosen last.
     serving: u32,
     memory_limit: u64,
     control: Box<pie::Control>,
@@ -135,7 +135,7 @@ impl Aqm for FqPie {
         let joins = self.hash.queue(packet.flow, rng);
         queue.join(joins);
         if queue.packets() == 0 && queue.idle_since().is_some() {
-            // The link found nothing to send, whether or not it asked.
+            // There was nothing to send, whether or not the link asked for the next queue.
             self.next_queue(now, queue, rng);
         }
         let fits = queue.fits(packet.size) && queue.bytes() + u64::from(packet.size) <= self.memory_limit;

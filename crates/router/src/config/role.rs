@@ -1,4 +1,4 @@
-//! `role`, `dscp`, `remap`: whether incoming code points are trusted, and what happens to those that nobody has bought.
+//! `role`, `dscp`, `remap`: whether incoming code points are trusted, and what happens to unsold ones.
 //!
 //! The edge of a DiffServ domain conditions incoming traffic (RFC 2475 §2.1.2): no class or colour without a contract. In the
 //! core, traffic has been conditioned already and is trusted. The role is set for the whole file or for one direction.
@@ -12,26 +12,26 @@ use super::{Class, values};
 /// Whether incoming code points are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Only the classes and colours that were bought.
+    /// Only the classes and colours that were bought are trusted.
     Edge,
     /// Code points are trusted: an edge has conditioned the traffic.
     Core,
 }
 
 impl Role {
-    /// As in the file.
+    /// Its name in the file.
     #[must_use]
     pub fn name(self) -> &'static str {
         ["edge", "core"][self as usize]
     }
 }
 
-/// The treatment of code points that nobody has bought.
+/// The treatment of unsold code points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsold {
-    /// Those not in `remap` become best effort; VLAN priorities and MPLS traffic classes are cleared.
+    /// Whether those not in `remap` become best effort, and VLAN priorities and MPLS traffic classes are cleared.
     pub bleach: bool,
-    /// By code point: the new one, whatever `bleach` says.
+    /// The new code point for each, regardless of `bleach`.
     pub remap: [Option<Dscp>; 64],
 }
 
@@ -104,7 +104,7 @@ impl RoleSettings {
         }
     }
 
-    /// The settings in force. By default an edge, which bleaches; a core keeps code points.
+    /// The settings in force. The default is an edge, which bleaches; a core keeps code points.
     pub(super) fn in_force(self) -> (Role, Unsold) {
         let role = self.role.unwrap_or(Role::Edge);
         let bleach = self.bleach.unwrap_or(role == Role::Edge);
@@ -136,7 +136,7 @@ fn remap(section: &Section<'_, '_>) -> Option<Option<[Option<Dscp>; 64]>> {
     whole.then_some(Some(remap))
 }
 
-/// Whether `remap` gives nothing away that is sold here.
+/// Whether `remap` gives away nothing that is sold here.
 pub(super) fn gives_nothing_away(
     section: &Section<'_, '_>,
     unsold: &Unsold,

@@ -20,12 +20,12 @@ use super::senders::Allowed;
 /// The rules of one direction.
 #[derive(Debug)]
 pub struct Rules {
-    /// The customer's address is the source; else the destination.
+    /// Whether the customer's address is the source; if not, it is the destination.
     pub(super) inside_is_source: bool,
     pub(super) terms: Vec<Terms>,
     /// Each customer's contract, for the aggregate's marker; 0: none.
     pub(super) contracts: Vec<Rate>,
-    /// Some customers have queues of their own.
+    /// Whether any customers have queues of their own.
     own_queues: bool,
     pub(super) owners: Owners,
     points: CodePoints,
@@ -38,7 +38,7 @@ pub struct Rules {
     /// The policer of the first kind of control frames.
     pub(super) control: u16,
     pub(super) allowed: Allowed,
-    /// The bytes charged for a packet beside its own, and the least charge.
+    /// The bytes charged for a packet in addition to its own, and the least charge.
     pub(super) charge: Charge,
     /// The class of each DSCP that isn't a colour.
     class_of: [u8; 64],
@@ -53,12 +53,12 @@ pub struct Rules {
 pub(super) struct Terms {
     /// A bit for each DSCP that is metered.
     metered: u64,
-    /// Where his services are among all, and how many.
+    /// The position of his first service among all, and how many he has.
     services: (u32, u16),
     /// See [`Customer::place`].
     place: u32,
     own_queue: bool,
-    /// His marker drops what is out of profile: then nothing of his goes past it but what he bought elsewhere.
+    /// Whether his marker drops what is out of profile: if so, only what he bought elsewhere bypasses it.
     policed: bool,
 }
 
@@ -76,7 +76,7 @@ impl Terms {
 }
 
 impl Rules {
-    /// Those of a direction.
+    /// The rules of a direction.
     pub(super) fn of(d: &Direction, upstream: bool, config: &Config) -> Rules {
         let mut services = Vec::new();
         let mut terms = Vec::with_capacity(d.customers.len());
@@ -105,7 +105,7 @@ impl Rules {
             allowed: Allowed {
                 each: d.control_sender,
                 addresses: d.control_of_addresses(),
-                // Outside one neighbour sends for all.
+                // Outside, one neighbour sends on behalf of all.
                 by_address: upstream,
             },
             charge: config.charge(),
@@ -122,7 +122,7 @@ impl Rules {
         }
     }
 
-    /// Prefetches somebody's terms.
+    /// Prefetches the owner's terms.
     pub(super) fn foresee(&self, owner: Owner) {
         if let Some(customer) = owner.customer {
             prefetch(&self.terms[usize::from(customer)]);
@@ -134,7 +134,7 @@ impl Rules {
         self.terms[usize::from(customer)].place
     }
 
-    /// The treatment of a packet for which somebody may have a contract.
+    /// The treatment of a packet that a contract may cover.
     pub(super) fn treatment(&self, headers: &Headers, found: &FlowEntry) -> Treatment {
         let unsold = self.unsold_treatment(found, Some(headers));
         let (dscp, points) = (headers.dscp, self.points);
@@ -153,7 +153,7 @@ impl Rules {
         }
         let class = self.class_of[usize::from(dscp.value())];
         let treatment = Treatment { class, rewrite: Rewrite::Keep, clear_link: false, ..unsold };
-        // Those that no class names are best effort's.
+        // DSCPs that no class names belong to best effort.
         if class < self.assured {
             if let Some(policer) = terms.and_then(|t| self.policer(t, class)) {
                 return Treatment { markers: [Some(policer), None], ..treatment };
@@ -165,7 +165,7 @@ impl Rules {
         unsold
     }
 
-    /// The treatment of traffic that nobody has bought: best effort, charged to its owner.
+    /// The treatment of unsold traffic: best effort, charged to its owner.
     pub(super) fn unsold_treatment(&self, found: &FlowEntry, headers: Option<&Headers>) -> Treatment {
         let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
         let his = found.owner.customer.map(|c| (c, self.terms[usize::from(c)]));
@@ -185,20 +185,20 @@ impl Rules {
 
     /// The place of a customer who has queues of his own.
     pub(super) fn own_queue_of(&self, customer: Option<u16>) -> Option<u32> {
-        // Mostly nobody has any, and then no customer's terms are asked for.
+        // Usually no customer has any, and then no customer's terms are looked up.
         let terms = customer.filter(|_| self.own_queues).map(|c| self.terms[usize::from(c)])?;
         terms.own_queue.then_some(terms.place)
     }
 
-    /// The policer of a class that somebody on these terms has bought.
+    /// The policer of a class, if it was bought under these terms.
     fn policer(&self, terms: Terms, class: u8) -> Option<u16> {
         let (from, count) = (terms.services.0 as usize, terms.services.1 as usize);
         let his = self.services.get(from..from + count)?;
         his.iter().find(|(bought, _)| *bought == class).map(|(_, policer)| *policer)
     }
 
-    /// Whose a packet with these ports is, by what is on his side. Without ports it belongs to whoever is known by address
-    /// alone.
+    /// The owner of a packet with these ports, by its circuit and the address and port on his side. Without ports, the owner
+    /// is whoever is known by address alone.
     pub(super) fn owner(&self, headers: &Headers, ports: Option<Ports>) -> Owner {
         let (address, port) = if self.inside_is_source {
             (&headers.addresses.0, ports.map(|(source, _)| source))

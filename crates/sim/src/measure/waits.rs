@@ -8,7 +8,7 @@ use inprofile_core::units::Time;
 use crate::measure::periods::Periods;
 use crate::measure::sketch::Sketch;
 
-/// Distributions by group of flows and colour; those of nothing take no memory.
+/// Distributions by group of flows and colour; empty ones take no memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ByGroup(Vec<[Option<Box<Sketch>>; 3]>);
 
@@ -29,12 +29,12 @@ impl ByGroup {
         })
     }
 
-    /// How many groups have any.
+    /// The number of groups that have any.
     pub fn groups(&self) -> usize {
         self.0.iter().filter(|row| row.iter().any(Option::is_some)).count()
     }
 
-    /// All of the groups and colours that are wanted, together.
+    /// The distribution of all wanted groups and colours together.
     pub fn together(&self, wanted: impl Fn(u32, Colour) -> bool) -> Sketch {
         let mut all = Sketch::default();
         self.iter().filter(|(g, c, _)| wanted(*g, *c)).for_each(|(_, _, sketch)| all.add(sketch));
@@ -55,14 +55,14 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// None yet.
+    /// No delays yet.
     #[must_use]
     pub fn new(window: (Time, Time), groups: Arc<[u32]>, periods: Option<Periods>) -> Waits {
         let by_period = periods.map(|p| [p.clone(), p]);
         Waits { window, groups, delays: ByGroup::default(), by_period }
     }
 
-    /// A packet that came at `came` is sent from `sent` on.
+    /// Records a packet that arrived at `came` and whose transmission starts at `sent`.
     pub fn record(&mut self, came: Time, sent: Time, flow: FlowId, colour: Colour) {
         if self.window.0 <= sent && sent < self.window.1 {
             let delay = sent.since(came);

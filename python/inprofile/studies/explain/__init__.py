@@ -1,7 +1,7 @@
-"""Why a flow, or a group of them, got what it got: contract, marks, losses and timeouts beside the others'.
+"""Why a flow, or a group of them, got what it got: contract, marks, losses and timeouts, next to the others'.
 
-Everything said is read off one result. Where seeds vary more than a difference is large, that is said instead
-of a reason. Shares of losses are of the whole run, rates and marks of the measured window.
+Every statement is read off one result. Where the variation between seeds exceeds a difference, that is stated
+instead of a reason. Shares of losses are of the whole run, rates and marks of the measured window.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Explanation", "Fate", "Figure", "UnknownFlow", "explain"]
 MISSED = 0.95
 """A flow that got less than this share of its contract has missed it."""
 STARVED = 0.8
-"""The same of what the others got, for one without a contract."""
+"""The same share of what the others got, for a flow without a contract."""
 
 
 def explain(result: Result, flow: str | int, *, sampled: bool = True) -> Explanation:
@@ -40,8 +40,8 @@ def explain(result: Result, flow: str | int, *, sampled: bool = True) -> Explana
     >>> explain(result, 3).flow
     'assured.3'
 
-    Unless `sampled`, without its congestion window and the figures behind its losses: then neither samples
-    nor verdicts of the result are read. Raises UnknownFlow.
+    Unless `sampled`, its congestion window and the figures behind its losses are left out: then neither
+    samples nor verdicts of the result are read. Raises UnknownFlow.
     """
     return _Case(result, flow, sampled).explanation()
 
@@ -92,19 +92,19 @@ class _Case:
 
     @cached_property
     def goal(self) -> float | None:
-        """What it should have got and missed; None where nothing is amiss."""
+        """The rate that it should have got and missed; None where nothing is amiss."""
         contract = self.mine[0]["contract"]
         if contract is not None:
             missed = self.kept is not None and self.throughput.mean < MISSED * contract
             return float(contract) if missed else None
         d = self.against_peers
         fewer = d is not None and d.mean < STARVED - 1 and (d.ci95 is None or d.ci95.hi < 0)
-        # Beside contracts, best effort gets what is left: that is no fault.
+        # Where others have contracts, best effort gets what is left: that is no fault.
         return self.peers_figure("throughput") if fewer else None
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What held it down: see `cause.py`."""
+        """The verdict on what held it down: see `cause.py`."""
         return Verdict() if self.goal is None or self.throughput.mean <= 0 else judged(self._facts(self.goal))
 
     @cached_property
@@ -213,7 +213,7 @@ class _Case:
         return [sentence for part in parts for sentence in part]
 
     def _of_group(self) -> list[str]:
-        """Of a group: that these are means, and which flows to ask for."""
+        """For a group: a note that these are means, and the flows to ask for."""
         if not self.about.is_group:
             return []
         got = {flow: mean(float(row["throughput"]) for row in self.rows[flow]) for flow in self.flows}
@@ -251,7 +251,7 @@ class _Case:
         return [f"{head}: {times}, {worst}."]
 
     def _others_contracts(self) -> str:
-        """For one without a contract: what was promised to others, before anything is left to it."""
+        """For a flow without a contract: what was promised to others before anything is left for it."""
         if not (contracts := self.result.contracts):
             return ""
         total = contracts.total
@@ -262,7 +262,7 @@ class _Case:
 
     @cached_property
     def kept(self) -> Kept | None:
-        """How well its contract was kept; None where it has none that a rate can keep."""
+        """How well its contract was kept; None where it has no contract that a rate can keep."""
         if self.about.is_group:
             return next((row for row in self.result.contracts.groups if row.name == self.group), None)
         return self.result.contracts.flow(self.flow)
@@ -303,7 +303,7 @@ class _Case:
 
     @cached_property
     def coloured(self) -> bool:
-        """Whether colours tell packets apart: something marks."""
+        """Whether colours tell packets apart, that is, whether anything marks them."""
         return bool(self.marked) or any(row["sent_out"] for runs in self.rows.values() for row in runs)
 
     def _peers_in(self) -> str:
@@ -349,7 +349,7 @@ class _Case:
         ]
 
     def _law(self) -> list[str]:
-        """The rate by loss and round-trip time alone, by the law of its TCP."""
+        """The rate that the law of its TCP gives for loss and round-trip time alone."""
         if not self.peers or self.against_peers is None:
             return []
         p = self._loss(self.figure("dropped"), self.figure("sent"))

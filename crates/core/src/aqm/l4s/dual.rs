@@ -1,4 +1,4 @@
-//! Two queues before one link, coupled: what every DualQ discipline is, whatever its base AQM (RFC 9332 §2.4 and Appendix A).
+//! Two coupled queues in front of one link: the structure of every DualQ discipline, over any base AQM (RFC 9332 §2.4, Appendix A).
 //!
 //! ```text
 //!             L4S queue ──────→ native AQM (ramp) ─┐
@@ -6,9 +6,9 @@
 //! others ─────→ Classic queue → base AQM (p′) ─────┘
 //! ```
 //!
-//! Both share one limit. The L4S queue goes first, unless Classic packets are owed their turn. What becomes of the packet that is about
-//! to leave is the [coupling's](Coupling); a base AQM only says what p′ is.
-//! A packet's queueing delay is how long it waited; a queue's between departures, how long its head has.
+//! Both share one limit. The L4S queue goes first, unless Classic packets are owed their turn. The [coupling](Coupling) decides what
+//! becomes of the packet that is about to leave; a base AQM only supplies p′.
+//! A packet's queueing delay is the time it waited; a queue's, between departures, is the time its head has waited.
 
 use crate::aqm::Aqm;
 use crate::aqm::l4s::coupling::{CLASSIC, Coupling, L4S};
@@ -23,21 +23,21 @@ use crate::verdict::{Admission, Cause, Departure, Why};
 
 /// The controller that moves p′.
 pub trait Base: Send {
-    /// Whether departures move it, and not ticks alone.
+    /// Whether departures move it, not only ticks.
     const MOVES_AT_DEPARTURE: bool = false;
     /// p′, 0 to 1.
     fn p_prime(&self) -> f64;
-    /// A packet of one kind is about to leave, having waited so long, in seconds; the other queue's head has waited so long. Of a base
-    /// that [departures move](Base::MOVES_AT_DEPARTURE).
+    /// A packet of one kind is about to leave, having waited `waited` seconds; the other queue's head has waited `other` seconds.
+    /// Called for a base that [departures move](Base::MOVES_AT_DEPARTURE).
     fn departs(&mut self, kind: usize, waited: f64, other: f64) {
         let _ = (kind, waited, other);
     }
-    /// An update with the delays of both queues' heads; when the next one is due.
+    /// An update with the delays of both queues' heads; returns the time when the next one is due.
     fn tick(&mut self, now: Time, delays: [f64; 2]) -> Option<Time> {
         let _ = (now, delays);
         None
     }
-    /// Shows what it keeps beside p′.
+    /// Shows the state it keeps besides p′.
     fn gauges(&self, show: Gauge<'_>) {
         let _ = show;
     }
@@ -48,10 +48,10 @@ pub trait Base: Send {
 pub struct Ramp {
     /// Nothing is marked below this delay, in seconds (minTh).
     pub min_th: f64,
-    /// From there to 1 within this, in seconds; 0: a step.
+    /// The probability rises from there to 1 over this range of delay, in seconds; 0: a step.
     pub range: f64,
-    /// Nothing is marked while the queue has no more packets than this (Th_len). The one about to leave counts: the pseudocode has
-    /// taken it out before it asks for the length, but a check there is to "exempt the last packet of a burst" (§A.2), not the last two.
+    /// Nothing is marked while the queue has no more packets than this (Th_len). The one about to leave counts: the pseudocode
+    /// removes it before reading the length, but the check is meant to "exempt the last packet of a burst" (§A.2), not the last two.
     pub th_len: u32,
 }
 
@@ -76,20 +76,20 @@ pub struct Dual<B> {
     coupling: Coupling,
     ramp: Ramp,
     order: Order,
-    /// When the packet at each queue's head came.
+    /// The arrival time of the packet at each queue's head.
     heads: [Option<Time>; 2],
-    /// Room that is left for a full packet, whatever the size of the one that comes (Figure 3, line 2).
+    /// The room left for a full packet, whatever the size of the arriving one (Figure 3, line 2).
     mtu: Bytes,
     /// Whether marks no longer suffice.
     overloaded: bool,
-    /// How often that came to be.
+    /// The number of times that overload has begun.
     overloads: u64,
     /// Packets dropped because the buffer was full.
     overflow: u64,
 }
 
 impl<B: Base> Dual<B> {
-    /// Empty.
+    /// The discipline with empty queues.
     #[must_use]
     pub fn new(base: B, coupling: Coupling, ramp: Ramp, order: Order, mtu: Bytes) -> Dual<B> {
         let (overloads, overflow) = (0, 0);

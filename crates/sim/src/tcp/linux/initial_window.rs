@@ -1,4 +1,4 @@
-//! The SYN is acknowledged: the initial window, and what the two ends agree on about ECN.
+//! The SYN is acknowledged: the initial window, and what the two ends have negotiated about ECN.
 
 use inprofile_core::packet::Ecn as CodePoint;
 
@@ -9,8 +9,8 @@ use crate::clock::Clock;
 use crate::tcp::{Feedback, Flags, Host};
 
 impl<C: Clock> Sender<C> {
-    /// The SYN is acknowledged, by a SYN/ACK with these flags. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out. True:
-    /// the SYN was marked (RFC 9768 §3.2.2.2: the congestion control answers, and the counter stays).
+    /// The SYN is acknowledged, by a SYN/ACK with these flags. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out. Returns
+    /// whether the SYN was marked (RFC 9768 §3.2.2.2: the congestion control responds, and the counter stays as it is).
     #[cold]
     pub(super) fn connected(&mut self, answer: Flags) -> bool {
         if self.tally.timeouts > 0 {
@@ -21,7 +21,7 @@ impl<C: Clock> Sender<C> {
         let Some(ecn) = &mut self.ecn else { return false };
         let agreed = ecn.agree(answer, self.tally.timeouts);
         self.control.agreed(agreed.mode, ecn.code_point());
-        // What follows from the control: see [`Sender::new`].
+        // The room and the pacer follow from the control: see [`Sender::new`].
         self.room = if self.control.rounds_up() { FRACTION } else { 1.0 };
         if self.pacer.is_some() {
             self.pacer = Some(Pacer::new(self.segment, self.control.train()));
@@ -46,7 +46,7 @@ impl<C: Clock> Sender<C> {
         self.send_data(now.secs(), host);
     }
 
-    /// Nothing was sent for so many seconds.
+    /// Nothing was sent for `idle` seconds.
     fn restart_slowly(&mut self, idle: f64, now: f64) {
         let mut window = self.window();
         let rto = self.timeout.secs();
