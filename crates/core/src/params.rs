@@ -274,6 +274,12 @@ pub fn defaults<P: Params>() -> P {
     P::from_values(&Values::default().filled(P::FIELDS))
 }
 
+/// The fields that a check warns of, or the one that it refuses.
+#[cfg(test)]
+pub(crate) fn fields(checked: Result<Vec<Warning>, Fault>) -> Result<Vec<&'static str>, &'static str> {
+    checked.map(|w| w.iter().map(|w| w.field).collect()).map_err(|f| f.field)
+}
+
 /// Parameters that build a mechanism.
 pub trait Build: Params {
     /// The mechanism that they build.

@@ -254,9 +254,7 @@ fn what_finds_the_queue_full_is_overflow() {
 fn odd_parameters_are_refused_or_remarked_on() {
     let check = |target, limit| {
         let p = Params { target: Duration::from_millis(target), ..params(false) };
-        p.check(&Context { limit: Some(Backlog::Packets(limit)), ..CONTEXT })
-            .map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>())
-            .map_err(|f| f.field)
+        crate::params::fields(p.check(&Context { limit: Some(Backlog::Packets(limit)), ..CONTEXT }))
     };
     assert_eq!(check(5, 100.0), Ok(vec![]));
     assert_eq!(check(100, 100.0), Err("target"));

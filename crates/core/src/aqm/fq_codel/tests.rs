@@ -311,7 +311,7 @@ fn golden_sequence() {
 fn odd_parameters_are_refused_or_remarked_on() {
     let check = |p: &Params, limit, rate| {
         let context = Context { link_rate: Some(Rate(rate)), ..context(limit) };
-        p.check(&context).map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>()).map_err(|f| f.field)
+        crate::params::fields(p.check(&context))
     };
     let long = Backlog::Packets(1000.0);
     assert_eq!(check(&params(), long, 10_000_000), Ok(vec![]));

@@ -217,9 +217,7 @@ fn hashes_spread_and_differ() {
 
 #[test]
 fn odd_parameters_are_refused_or_remarked_on() {
-    let check = |p: Params| {
-        p.check(&CONTEXT).map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>()).map_err(|f| f.field)
-    };
+    let check = |p: Params| crate::params::fields(p.check(&CONTEXT));
     assert_eq!(check(params()), Ok(vec![]));
     assert_eq!(check(Params { levels: 17, ..params() }), Err("levels"));
     assert_eq!(check(Params { bins: 70_000, ..params() }), Err("bins"));

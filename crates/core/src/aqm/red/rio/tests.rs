@@ -195,9 +195,7 @@ fn ecn_marks_what_chance_picks_if_it_is_on() {
 fn odd_parameters_are_refused_or_remarked_on() {
     let fields = |p: &Params| {
         let limit = Some(Backlog::Packets(100.0));
-        p.check(&Context { limit, ..CONTEXT })
-            .map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>())
-            .map_err(|f| f.field)
+        crate::params::fields(p.check(&Context { limit, ..CONTEXT }))
     };
     assert_eq!(fields(&params(0.002)), Ok(vec![]));
     let overlap = Params { r#in: thresholds(30.0, 60.0, 0.02), ..params(0.002) };

@@ -215,9 +215,7 @@ fn what_each_flow_sees_of_out_packets_can_be_watched() {
 fn odd_parameters_are_refused_or_remarked_on() {
     let fields = |p: &Params| {
         let limit = Some(Backlog::Packets(200.0));
-        p.check(&Context { limit, ..CONTEXT })
-            .map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>())
-            .map_err(|f| f.field)
+        crate::params::fields(p.check(&Context { limit, ..CONTEXT }))
     };
     // The paper's own overlap: IN's min_th lies below max_th of IN+OUT.
     assert_eq!(fields(&params(0.002)), Ok(vec!["in.min_th"]));
