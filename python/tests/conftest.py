@@ -1,8 +1,12 @@
 """Set-up of all tests."""
 
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from inprofile.own import registry
 
 
 def pytest_configure() -> None:
@@ -15,3 +19,12 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile("no deadline", deadline=None)
     settings.load_profile("no deadline")
+
+
+@pytest.fixture(autouse=True)
+def _mechanisms_as_before() -> Iterator[None]:
+    """Mechanisms that a test registers are gone after it."""
+    before = dict(registry._REGISTERED)
+    yield
+    registry._REGISTERED.clear()
+    registry._REGISTERED.update(before)

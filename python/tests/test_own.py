@@ -286,7 +286,8 @@ def test_the_code_is_part_of_what_an_experiment_is(tmp_path: Path) -> None:
         digests.append(with_marker('{ kind = "mine" }').canonical)
     assert digests[0] != digests[1]
     assert inprofile.parse(FILE).canonical == inprofile.parse(FILE).canonical
-    assert '"own"' not in inprofile.parse(FILE).canonical
+    assert '"own":{' in with_marker('{ kind = "mine" }').canonical
+    assert '"own":{' not in inprofile.parse(FILE).canonical
 
 
 def test_real_hosts_refuse_it() -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,6 @@ SHORT = {
 }
 BASE = inprofile.parse(inprofile.STARTER).with_(SHORT)
 QUEUE = "links.bottleneck.queue"
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """What a test registers is gone after it."""
-    before = dict(registry._REGISTERED)
-    yield
-    registry._REGISTERED.clear()
-    registry._REGISTERED.update(before)
 
 
 @pytest.fixture(scope="module")
@@ -345,8 +336,8 @@ def test_the_commands_say_what_came_out(plain: Path, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_verification_goes_on(tmp_path: Path) -> None:
-    long = BASE.with_({"duration": "400 s", "measure.to": "400 s"})
-    long.run(seeds=12).write(tmp_path / "paper" / "r")
+    long = BASE.with_({"duration": "20000 s", "measure.to": "20000 s"})
+    long.run(seeds=4).write(tmp_path / "paper" / "r")
     pack(tmp_path / "paper", tmp_path / "p.zip")
     asked = [sys.executable, "-m", "inprofile", "unpack", "--verify", "p.zip", "--jobs", "1"]
     running = subprocess.Popen(asked, cwd=tmp_path, stderr=subprocess.PIPE, text=True)

@@ -62,17 +62,17 @@ pub fn capture_packets(
 /// When (ps), what, the packet's number, flow and colour, its bytes, and of a drop its cause.
 type AtQueue = (u64, char, u64, u32, &'static str, u32, Option<&'static str>);
 
-/// What happens to packets at the queue of this link from `from` to `to` (ps): `+` it arrives, `-` it leaves for the link, `d` it is dropped.
+/// What happens to packets at the queue of this link from `start` to `end` (ps): `+` it arrives, `-` it leaves for the link, `d` it is dropped.
 ///
-/// The arrivals of those that wait at `from` come first, at their own times. The run ends at `to`. KeyError for a link that is not there.
+/// The arrivals of those that wait at `start` come first, at their own times. The run ends at `end`. KeyError for a link that is not there.
 #[pyfunction]
 pub fn queue_log(
     py: Python<'_>,
     scenario: &Scenario,
     seed: u64,
     link: &str,
-    from: u64,
-    to: u64,
+    start: u64,
+    end: u64,
 ) -> PyResult<Vec<AtQueue>> {
     let network = scenario.inner.network(seed, false);
     let Some(link) = network.links.iter().position(|l| l.name == link) else {
@@ -82,18 +82,18 @@ pub fn queue_log(
         let found = Arc::new(Mutex::new((BTreeMap::new(), Vec::new())));
         let (writer, stopper) = (Arc::clone(&found), Arc::clone(stop));
         let log = Box::new(move |row: &LogRow| {
-            if row.time.0 > to {
+            if row.time.0 > end {
                 stopper.store(true, Ordering::Relaxed);
             } else if row.link as usize == link {
                 let mut found = writer.lock().unwrap_or_else(PoisonError::into_inner);
-                note(row, from, &mut found);
+                note(row, start, &mut found);
             }
         });
         let ended = engine::run(network, stop, Some(log));
         let (waiting, rows) = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
         match ended {
             Err(failure @ Failure::NotConserved(_)) => Err(PyRuntimeError::new_err(failure.to_string())),
-            // Stopped: at `to`; where Ctrl-C did it, nobody listens.
+            // Stopped: at `end`; where Ctrl-C did it, nobody listens.
             Ok(_) | Err(Failure::Stopped) => Ok(before(waiting, rows)),
         }
     })?

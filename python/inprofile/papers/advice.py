@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import Cell
 from .entry import PaperError
 
 if TYPE_CHECKING:
@@ -100,12 +101,20 @@ class Advice:
 
 
 def advice_of(report: Report) -> Advice | None:
-    """The advice of a reproduced paper; None for a paper that has none. Raises `PaperError`."""
+    """The advice of a reproduced paper; None if it has none, or if these runs lack a cell that it needs.
+
+    Raises `PaperError`.
+    """
     about = read(report.paper)
     if about is None:
         return None
     module = report.paper.module("advice")
-    figures: Mapping[str, float] = {name: float(x) for name, x in module.figures(report).items()}
+    try:
+        figures: Mapping[str, float] = {name: float(x) for name, x in module.figures(report).items()}
+    except KeyError as lacking:
+        if isinstance(lacking.args[0], Cell):
+            return None
+        raise
     setup, topology, scheme = about["experiment"]
     return Advice(
         sentences=sentences(report.paper, about, figures),
