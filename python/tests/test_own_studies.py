@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,6 @@ from inprofile.studies.suite import UnknownTcpError, contestants
 from inprofile.studies.suite import plan as suite
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "guides" / "own_mechanisms.py"
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """What a test registers is gone after it."""
-    before = dict(registry._REGISTERED)
-    yield
-    registry._REGISTERED.clear()
-    registry._REGISTERED.update(before)
 
 
 def test_a_suite_takes_mechanisms_of_ones_own_at_their_defaults() -> None:
@@ -88,6 +78,7 @@ def test_a_comparison_of_ones_own_with_named_senders_and_seeds(tmp_path: Path) -
 
 def test_both_commands_take_mechanisms_and_senders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    registry._REGISTERED.clear()  # as in a process of its own: other tests' modules may have some
     (tmp_path / "mine.toml").write_text(inprofile.STARTER)
     mine = ["--mechanism", str(EXAMPLES), "--plan", "--json"]
     asked = ["suite", "rfc7928", "--aqm", "red,codel,pie", "--tcp", "bbr", "--scenario", "mild", *mine]
