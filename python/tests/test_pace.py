@@ -16,8 +16,8 @@ from inprofile.run import pace
 class Stand:
     """An experiment whose run takes 0.1 s and 3 µs for each of its packets."""
 
-    def __init__(self, seconds: float, packets_a_second: float) -> None:
-        self.lasts, self.rate = seconds, packets_a_second
+    def __init__(self, seconds: float, packets_a_second: float, loading: float = 0.0) -> None:
+        self.lasts, self.rate, self.loading = seconds, packets_a_second, loading
         self.ran: list[float] = []
 
     def expected_packets(self, seeds: Any = None) -> float:
@@ -27,7 +27,7 @@ class Stand:
         return type("Check", (), {"effective": {"duration": f"{self.lasts!r} s"}})
 
     def with_(self, changes: Any) -> Any:
-        cut = Stand(float(changes["duration"].split()[0]), self.rate)
+        cut = Stand(float(changes["duration"].split()[0]), self.rate, self.loading)
         assert changes["measure.to"] == changes["duration"]
         cut.ran = self.ran
         return cut
@@ -42,7 +42,7 @@ def stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
     clock = [0.0]
 
     def now() -> float:
-        clock[0] = sum(0.1 + 3e-6 * seconds * 5000 for seconds in made.ran)
+        clock[0] = sum(0.1 + 3e-6 * seconds * 5000 for seconds in made.ran) + made.loading * bool(made.ran)
         return clock[0]
 
     monkeypatch.setattr(pace.time, "process_time", now)
@@ -52,9 +52,14 @@ def stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
 def test_a_run_is_told_by_its_first_moments(stand: Stand) -> None:
     building, each = pace.took(stand)
     assert (building, each) == (pytest.approx(0.1), pytest.approx(3e-6))
-    assert stand.ran == [pytest.approx(4), pytest.approx(16)]
+    assert stand.ran == [pytest.approx(n) for n in (4, 4, 16, 16)]
     assert pace.seconds([(stand, 10)]) == pytest.approx(10 * (0.1 + 3e-6 * 5e6))
     assert pace.corrected([(stand, 30.2)]) == pytest.approx(0.5)
+
+
+def test_what_a_process_loads_once_is_of_no_run(stand: Stand) -> None:
+    stand.loading = 5.0
+    assert pace.took(stand) == (pytest.approx(0.1), pytest.approx(3e-6))
 
 
 def test_runs_on_threads_take_as_long_as_their_rounds() -> None:

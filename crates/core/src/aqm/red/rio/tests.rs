@@ -59,40 +59,33 @@ fn golden_sequence() {
     }
 }
 
-/// OUT and IN in turn find 14 IN and 6 OUT packets: p_b = 0.3 and 0.12. As drawn from the stream of seed 1.
-#[test]
-fn golden_draws() {
+/// OUT and IN in turn find 14 IN and 6 OUT packets: p_b = 0.3 and 0.12. As drawn from the stream of seed 1; small letters are drops.
+fn drawn(count: Counted) -> String {
     let (r#in, out) = (thresholds(10.0, 20.0, 0.3), thresholds(5.0, 25.0, 0.4));
-    let mut rio = Params { r#in, out, ..params(1.0) }.build(&CONTEXT);
+    let mut rio = Params { r#in, out, count, ..params(1.0) }.build(&CONTEXT);
     let mut rng = Rng::for_component(1, "rio");
-    let text: String = (0..100)
+    (0..100)
         .map(|i| {
             let (colour, joined, dropped) = if i % 2 == 0 { (O, 'O', 'o') } else { (I, 'I', 'i') };
             let admitted = arrive(&mut rio, i, colour, &mut Fake::of(14, 6), &mut rng) == Admit;
             if admitted { joined } else { dropped }
         })
-        .collect();
+        .collect()
+}
+
+#[test]
+fn golden_draws() {
     let first = "oIOIoiOIoIOIOIoIOioIoIOIoIoIOioIoIOIoIoIOiOIoIOIoI";
     let second = "OioIoIoiOIOioIoiOIoIoIOIoIoIOIoiOIoIOIoiOIoIOIoiOI";
-    assert_eq!(text, [first, second].concat());
+    assert_eq!(drawn(Counted::Own), [first, second].concat());
 }
 
 /// The same packets where OUT's test counts IN packets too: 34 OUT drops for 28.
 #[test]
 fn golden_draws_of_a_shared_count() {
-    let (r#in, out) = (thresholds(10.0, 20.0, 0.3), thresholds(5.0, 25.0, 0.4));
-    let mut rio = Params { r#in, out, count: Counted::Shared, ..params(1.0) }.build(&CONTEXT);
-    let mut rng = Rng::for_component(1, "rio");
-    let text: String = (0..100)
-        .map(|i| {
-            let (colour, joined, dropped) = if i % 2 == 0 { (O, 'O', 'o') } else { (I, 'I', 'i') };
-            let admitted = arrive(&mut rio, i, colour, &mut Fake::of(14, 6), &mut rng) == Admit;
-            if admitted { joined } else { dropped }
-        })
-        .collect();
     let first = "oIoIoiOIoIoIoIoIoioIoIOIoIOiOIoiOIoIoIoIOiOIoIOIoI";
     let second = "OioIoIoioIoiOIoIoIoiOIoiOioIOIoIoIOIoiOIoioIoIoIOI";
-    assert_eq!(text, [first, second].concat());
+    assert_eq!(drawn(Counted::Shared), [first, second].concat());
 }
 
 /// (colour, IN waiting, OUT waiting) → OUT's count after it, at w_q = 1 where out.min_th is 20 and out.max_th 40.
