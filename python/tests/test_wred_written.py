@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from inprofile import STARTER, Scenario, parse
 from inprofile.cli import app
 from inprofile.experiment.dump import written as as_file
-from inprofile.studies.wred import Port, read
-from inprofile.studies.wred.experiment import port_of
+from inprofile.studies.wred import Port, Switch, read
+from inprofile.studies.wred.experiment import switch_of
 from inprofile.studies.wred.profile import COLOURS, Curve, Profile
 from inprofile.studies.wred.written import FORMATS, SPEEDS, Unsayable
 
@@ -66,10 +66,12 @@ def test_drawn_configurations_read_back_as_they_were(to: str, tmp_path: Path) ->
     chance, file = random.Random(7), tmp_path / "config.json"  # noqa: S311
     for _ in range(300):
         ports = drawn(chance, uniform=to == "openconfig")
-        file.write_text(json.dumps(FORMATS[to](ports)), "utf-8")
+        file.write_text(json.dumps(FORMATS[to](Switch(tuple(ports)))), "utf-8")
         found = bare(read(file))
         assert found == bare(ports)
-        assert FORMATS[to](found) == FORMATS[to](bare(ports)), "and is written again the same"
+        assert FORMATS[to](Switch(tuple(found))) == FORMATS[to](Switch(tuple(bare(ports)))), (
+            "and is written again the same"
+        )
 
 
 @pytest.mark.parametrize(
@@ -85,19 +87,28 @@ def test_what_a_format_cannot_say_is_refused(to: str, change: dict[str, object],
     profile = Profile("p", "", dict.fromkeys(COLOURS, Curve(1, 2, 0.1)))
     port = Port(replace(profile, **change), ("Ethernet0|3",), 25e9, None)
     with pytest.raises(Unsayable, match=said):
-        FORMATS[to]([port])
+        FORMATS[to](Switch((port,)))
     with pytest.raises(Unsayable, match="two profiles have this name"):
-        FORMATS[to]([Port(profile), Port(replace(profile, drop={}, mark={}))])
+        FORMATS[to](
+            Switch(
+                (
+                    Port(profile),
+                    Port(replace(profile, drop={}, mark={})),
+                )
+            )
+        )
     with pytest.raises(Unsayable, match=r"speeds in whole Mbit/s|no such port-speed"):
-        FORMATS[to]([Port(profile, ("Ethernet0|3",), 25.0000001e9)])
+        FORMATS[to](Switch((Port(profile, ("Ethernet0|3",), 25.0000001e9),)))
     assert "25GB" in SPEEDS
 
 
 def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path) -> None:
     base = parse(STARTER)
-    port = port_of(base.set("links.bottleneck.queue", WRED), "Ethernet0|3")
+    base = base.set("flows.assured.marker", {"kind": "colour", "colour": "in"})
+    switch = switch_of(base.set("links.bottleneck.queue", WRED), "Ethernet0|3")
+    [port] = switch.ports
     assert port.profile.drop["green"] == Curve(20 * port_bytes(port), 40 * port_bytes(port), 0.02)
-    tree = FORMATS["sonic"]([port])
+    tree = FORMATS["sonic"](switch)
     assert tree["QUEUE"] == {"Ethernet0|3": {"wred_profile": "inprofile"}}
     assert tree["WRED_PROFILE"]["inprofile"]["red_drop_probability"] == "50"
     for queue, said in (
@@ -106,9 +117,9 @@ def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path)
         ({**WRED, "gentle": True}, "a switch drops everything from max_th on"),
     ):
         with pytest.raises(Unsayable, match=said):
-            port_of(base.set("links.bottleneck.queue", queue), "Ethernet0|3")
+            switch_of(base.set("links.bottleneck.queue", queue), "Ethernet0|3")
     with pytest.raises(Unsayable, match='aqm = "rio"'):
-        port_of(base, "Ethernet0|3")
+        switch_of(base, "Ethernet0|3")
     written(tmp_path / "wred.toml", base.set("links.bottleneck.queue", WRED))
     answer = CliRunner().invoke(
         app, ["wred", str(tmp_path / "wred.toml"), "--to", "sonic", "--queue", "Ethernet0|3"]
@@ -124,7 +135,7 @@ def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path)
 
 def test_the_configuration_is_printed_as_the_switch_has_it(tmp_path: Path) -> None:
     """Nothing of ours is in it: it is not what `--json` prints."""
-    tree = FORMATS["sonic"](drawn(random.Random(3), uniform=False))  # noqa: S311 (drawn cases)
+    tree = FORMATS["sonic"](Switch(tuple(drawn(random.Random(3), uniform=False))))  # noqa: S311 (drawn cases)
     (tmp_path / "config_db.json").write_text(json.dumps(tree), "utf-8")
     answer = CliRunner().invoke(app, ["wred", str(tmp_path / "config_db.json"), "--to", "sonic"])
     assert answer.exit_code == 0, answer.output

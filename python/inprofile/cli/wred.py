@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +15,7 @@ from .._input import visible
 from ..metrics.quantity import bits_per_second, number, pm, quantity
 from ..metrics.summary import text_table
 from ..run.storage import check_folder, write_whole
-from ..studies.wred import Port, Unreadable, check, read
+from ..studies.wred import Port, Switch, Unreadable, check, read
 from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
 from ..studies.wred.profile import alike
 from .common import Jobs, Json, Refused, emit, guarded, say
@@ -51,13 +53,27 @@ def wred(
         str | None,
         typer.Option(
             metavar="sonic|openconfig",
-            help="Print profiles and the queues that have them as a configuration; simulate nothing.",
+            help="Print profiles, policers, schedulers and maps as a configuration; simulate nothing.",
             show_default=False,
         ),
     ] = None,
     queue: Annotated[
-        str, typer.Option(help="With --to and an experiment file: the queue that its measured link is.")
-    ] = "Ethernet0|0",
+        str | None,
+        typer.Option(
+            metavar="PORT|QUEUE",
+            help="With --to and an experiment file: the queue that its measured link is, or the first of its"
+            " classes; default: Ethernet0, the lowest.",
+            show_default=False,
+        ),
+    ] = None,
+    dscp: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLASS=10,12,…",
+            help="With --to and an experiment file: the code points of a class. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     check_only: Annotated[bool, typer.Option("--check", help="Only check; simulate nothing.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write a drawing and the experiments of each profile to this folder.")
@@ -67,7 +83,7 @@ def wred(
 ) -> None:
     """Check WRED profiles of a switch (SONiC, OpenConfig), draw them, and simulate what they do to TCP."""
     if to is not None:
-        _convert(file, profile, to, queue)
+        _convert(file, profile, to, queue, dscp or [])
         return
     try:
         ports = _chosen(read(file), profile)
@@ -90,17 +106,23 @@ def wred(
         raise typer.Exit(1)
 
 
-def _convert(file: Path, profile: list[str] | None, to: str, queue: str) -> None:
+def _convert(file: Path, profile: list[str] | None, to: str, queue: str | None, dscp: list[str]) -> None:
     """Print the configuration. Raises Refused where the format cannot say it."""
     from ..experiment.scenario import load
-    from ..studies.wred.experiment import port_of
+    from ..studies.wred import read_switch
+    from ..studies.wred.experiment import switch_of
     from ..studies.wred.written import FORMATS, Unsayable
 
     if to not in FORMATS:
         raise Refused(f'--to "{to}": write {" or ".join(FORMATS)}')
     try:
-        ports = [port_of(load(file), queue)] if file.suffix == ".toml" else _chosen(read(file), profile)
-        tree = FORMATS[to](ports)
+        if file.suffix == ".toml":
+            switch = switch_of(load(file), queue, _code_points(dscp), remark=to == "openconfig")
+        else:
+            switch = read_switch(file)
+            if profile:
+                switch = Switch(tuple(_chosen(list(switch.ports), profile)))
+        tree = FORMATS[to](switch)
     except (Unreadable, Unsayable, ValueError) as error:
         if type(error) not in (Unreadable, Unsayable, ValueError):
             raise
@@ -108,6 +130,29 @@ def _convert(file: Path, profile: list[str] | None, to: str, queue: str) -> None
         raise Refused(visible(f"{to} cannot say this, and nothing is written:\n{lines}")) from None
     # A switch's file, not an answer: nothing of ours is in it.
     say(json.dumps(tree, indent=2))
+    notes = [*switch.lost, *([_UNBOUND[to]] if switch.policers else [])]
+    for note in dict.fromkeys(notes):
+        print(visible(f"{file}: {note}"), file=sys.stderr)
+
+
+_UNBOUND = {
+    "sonic": "its policers are bound to no port: a rule of an ACL for each customer has to name its own",
+    "openconfig": "its policers are bound to no interface: each customer's has to name its scheduler-policy",
+}
+
+
+def _code_points(given: list[str]) -> dict[str, tuple[int, ...]]:
+    """Read `ef=46`. Raises Refused."""
+    found = {}
+    for text in given:
+        name, _, listed = text.rpartition("=")
+        points = listed.split(",")
+        if not name or not all(re.fullmatch(r"\d{1,2}", p) and int(p) < 64 for p in points):
+            raise Refused(
+                f"--dscp {text!r}: write a class and its code points, 0 to 63: ef=46 or gold=10,12,14"
+            )
+        found[name] = tuple(map(int, points))
+    return found
 
 
 def _rate(text: str) -> float:

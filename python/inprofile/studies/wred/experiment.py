@@ -1,63 +1,155 @@
-"""The measured link's queue of an experiment as a switch's queue with a WRED profile: a plan, deployed.
+"""The measured link of an experiment and the markers before it as a switch's configuration: a plan, deployed.
 
 A switch holds a curve by colour against the average of the whole queue, in bytes. RED and WRED with one
 average say that; RIO, whose IN packets have an average of their own, does not, nor do other disciplines.
+Drop-tail is a queue without a profile. A link's classes are queues of one port, the first the highest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...experiment.scenario import Scenario
 from ...metrics.quantity import bits_per_second
+from .classes import code_points, schedulers_of
+from .policers import gives_out, policers_of
 from .profile import COLOURS, Curve, Port, Profile
+from .switch import Switch, queue_of
 from .written import Unsayable
 
-__all__ = ["port_of"]
+__all__ = ["switch_of"]
+
+_NAME = "inprofile"
 
 
-def port_of(scenario: Scenario, queue: str, name: str = "inprofile") -> Port:
-    """The measured link as a switch's `queue` (`Ethernet0|3`), with a profile of this name.
+def switch_of(
+    scenario: Scenario,
+    queue: str | None = None,
+    dscp: Mapping[str, Sequence[int]] | None = None,
+    remark: bool = False,
+) -> Switch:
+    """The measured link as a switch's `queue` (`Ethernet0|3`), with its classes and the policers of flows.
 
-    Raises Unsayable with everything that a switch's WRED profile cannot say.
+    With classes the first has that queue, and those after it the ones below; `dscp` has their code points
+    where their names do not say them. `remark`: the policers' colours are code points. Raises Unsayable with
+    everything that a switch cannot say.
     """
     effective = scenario.check().effective
     at = effective["measure"]["at"]
     link = next(one for one in effective["links"] if one["name"] == at)
-    found = link["queue"]
-    if "aqm" not in found:
-        raise Unsayable(f"{at}: its classes each have a queue: measure one of them by itself")
-    kind, faults = found["aqm"], []
-    where = f"{at}.queue"
-    if kind not in ("red", "wred"):
+    faults: list[str] = []
+    found = _classes(link, queue, dscp or {}, faults) if "classes" in link["queue"] else None
+    if found is None:
+        if dscp:
+            faults.append(f"{at}: --dscp, and it has no classes: leave it out")
+        found = _one_queue(link, queue or "Ethernet0|0", faults)
+    policers = policers_of(effective, at, remark, faults)
+    _one_curve(found.ports, effective, faults)
+    if faults:
+        raise Unsayable("\n".join(dict.fromkeys(faults)))
+    return replace(found, policers=policers)
+
+
+def _one_queue(link: Mapping[str, Any], queue: str, faults: list[str]) -> Switch:
+    where = f"{link['name']}.queue"
+    if link["queue"]["aqm"] == "drop_tail":
+        return Switch(lost=(_buffer_says(where, link["queue"], queue),))
+    profile = _profile(where, link["queue"], _NAME, faults)
+    return Switch((_port(link, link["queue"], profile, queue),))
+
+
+def _classes(
+    link: Mapping[str, Any], first: str | None, dscp: Mapping[str, Sequence[int]], faults: list[str]
+) -> Switch:
+    where, classes = f"{link['name']}.queue", link["queue"]["classes"]
+    port, number = queue_of(first or f"Ethernet0|{len(classes) - 1}")
+    top = int(number) if number.isdigit() else -1
+    if top < len(classes) - 1:
         raise Unsayable(
+            f'{where}: {len(classes)} classes, and the first would be "{first}": a switch serves its highest'
+            f' queue first: write --queue "{port or "Ethernet0"}|{len(classes) - 1}" or a higher one'
+        )
+    names = [one["name"] for one in classes]
+    of = code_points(where, names, dscp, faults)
+    queues = {name: f"{port}|{top - i}" for i, name in enumerate(names)}
+    ports, lost = [], []
+    for one in classes:
+        inside = f"{where}.classes.{one['name']}"
+        if one["aqm"] == "drop_tail":
+            lost.append(_buffer_says(inside, one, queues[one["name"]]))
+        else:
+            profile = _profile(inside, one, f"{_NAME}-{one['name']}", faults)
+            ports.append(_port(link, one, profile, queues[one["name"]]))
+    schedulers = dict(zip(names, schedulers_of(where, link["queue"], faults), strict=True))
+    classes_of = {dscp: top - i for i, name in enumerate(names) for dscp in of[name]}
+    return Switch(
+        tuple(ports),
+        schedulers=schedulers,
+        served={queues[name]: name for name in names},
+        dscp_maps={_NAME: classes_of},
+        queue_maps={_NAME: {top - i: str(top - i) for i in range(len(names))}},
+        bound={port: (_NAME, _NAME)},
+        lost=tuple(lost),
+    )
+
+
+def _port(link: Mapping[str, Any], queue: Mapping[str, Any], profile: Profile, name: str) -> Port:
+    return Port(profile, (name,), bits_per_second(link["rate"]), int(queue["limit"]["bytes"]))
+
+
+def _buffer_says(where: str, queue: Mapping[str, Any], name: str) -> str:
+    return (
+        f"{where}: drop-tail with {queue['limit']['is']} is a queue without a profile, and as long as the"
+        f" switch's buffer lets {name} be: set that there"
+    )
+
+
+def _profile(where: str, found: Mapping[str, Any], name: str, faults: list[str]) -> Profile:
+    kind = found["aqm"]
+    if kind not in ("red", "wred"):
+        faults.append(
             f'{where}: aqm = "{kind}": a WRED profile holds curves against the average of the whole queue, as'
             " red and wred do: plan with --schemes srtcm-wred,tsw2cm-wred"
         )
+        return Profile(name, where, {})
     if found.get("averages", "shared") != "shared":
         faults.append(f'{where}: averages = "{found["averages"]}": a switch has one average: write "shared"')
     if found.get("gentle") is True:
         faults.append(
             f"{where}: gentle = true: a switch drops everything from max_th on: write gentle = false"
         )
-    marks = {c: found[f"{c}_ecn"] for c in COLOURS if isinstance(found.get(f"{c}_ecn"), Mapping)}
-    drops = {c: found if kind == "red" else found[c] for c in COLOURS if kind == "red" or found.get(c)}
-    drop = {c: _curve(fields) for c, fields in drops.items()}
-    mark = {c: _curve(fields) for c, fields in marks.items()}
+    # Where red is "as for yellow ones" it is a text.
+    given = {c: found if kind == "red" else found[c] for c in COLOURS}
+    drop = {
+        c: _curve(fields if isinstance(fields, Mapping) else given["yellow"]) for c, fields in given.items()
+    }
+    mark = {c: _curve(found[f"{c}_ecn"]) for c in COLOURS if isinstance(found.get(f"{c}_ecn"), Mapping)}
     if found.get("ecn") is True and not mark:
         mark = dict(drop)
     weight = -math.log2(found["w_q"])
     if abs(weight - round(weight)) > 1e-9:
         near = 2.0 ** -round(weight)
         faults.append(f"{where}: w_q = {found['w_q']:g}: a switch has powers of two: write {near:g}")
-    if faults:
-        raise Unsayable("\n".join(faults))
-    profile = Profile(name, where, drop, mark, round(weight))
-    return Port(profile, (queue,), bits_per_second(link["rate"]), int(found["limit"]["bytes"]))
+    return Profile(name, where, drop, mark, round(weight))
 
 
 def _curve(fields: Mapping[str, Any]) -> Curve:
     low, high = (round(fields[key]["bytes"]) for key in ("min_th", "max_th"))
     return Curve(low, high, float(fields["max_p"]))
+
+
+def _one_curve(ports: Sequence[Port], effective: Mapping[str, Any], faults: list[str]) -> None:
+    """OUT packets are yellow in an experiment, and red where a switch's meter has one bucket."""
+    markers = [(f"flows.{g['name']}", g["marker"]) for g in effective["flows"] if g["marker"]]
+    out = next((name for name, marker in markers if gives_out(marker)), None)
+    for port in ports if out is not None else ():
+        for curves in (port.profile.drop, port.profile.mark):
+            if curves.get("red") != curves.get("yellow"):
+                faults.append(
+                    f"{port.profile.where}: red has a curve of its own, and {out} is marked IN and OUT:"
+                    " a switch's meter with one bucket makes OUT packets red, not yellow: leave red out, or"
+                    " mark by srtcm or trtcm"
+                )

@@ -15,7 +15,7 @@ from typing import Any
 from ...metrics.quantity import quantity
 from .profile import COLOURS, Curve, Port, Profile, Unreadable
 
-__all__ = ["ports"]
+__all__ = ["ports", "served"]
 
 _ECN = {
     "ecn_none": (),
@@ -38,7 +38,7 @@ Table = Mapping[str, Any]
 
 
 def ports(tree: Table) -> list[Port]:
-    """As `switch.read` returns them. Raises `Unreadable`."""
+    """As `read` returns them. Raises `Unreadable`."""
     profiles = {name: _profile(name, fields) for name, fields in _table(tree, "WRED_PROFILE").items()}
     groups: dict[tuple[str, float | None, int | None, tuple[str, ...]], list[str]] = {}
     buffers = dict(_by_queue(_table(tree, "BUFFER_QUEUE"), "profile", "BUFFER_QUEUE"))
@@ -57,6 +57,11 @@ def ports(tree: Table) -> list[Port]:
     ]
     used = {port.profile.name for port in found}
     return [*found, *(Port(profile) for name, profile in profiles.items() if name not in used)]
+
+
+def served(tree: Table) -> dict[str, str]:
+    """By queue, the scheduler that QUEUE gives it. Raises `Unreadable`."""
+    return dict(_by_queue(_table(tree, "QUEUE"), "scheduler", "QUEUE"))
 
 
 def _table(tree: Table, name: str) -> Table:

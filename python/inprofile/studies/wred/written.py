@@ -1,7 +1,8 @@
-"""WRED profiles and where they are used, written as SONiC's `config_db.json` or as OpenConfig QoS.
+"""A switch's QoS, written as SONiC's `config_db.json` or as OpenConfig QoS: here WRED and where it is used.
 
-What is written reads back as the same ports (`sonic`, `openconfig`). What a format cannot say is refused, all
-of it at once, and nothing is written: a switch that does something else is worse than none.
+What is written reads back as the same (`sonic`, `openconfig`; beside WRED `sonic_qos`, `openconfig_qos`).
+What a format cannot say is refused, all of it at once, and nothing is written: a switch that does something
+else is worse than none.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .profile import COLOURS, Curve, Port, Profile
+from . import openconfig_qos, sonic_qos
+from .profile import COLOURS, Curve, Profile
+from .switch import Switch
 
 __all__ = ["FORMATS", "Unsayable", "openconfig_tree", "sonic_tree"]
 
@@ -22,14 +25,14 @@ class Unsayable(ValueError):
     """What a format has no word for, a line each: where, what, and what to do."""
 
 
-def sonic_tree(ports: Sequence[Port]) -> Tree:
-    """SONiC's tables: WRED_PROFILE, QUEUE, PORT, and a static BUFFER_PROFILE for each buffer that is known.
+def sonic_tree(switch: Switch) -> Tree:
+    """SONiC's tables: WRED_PROFILE, QUEUE, PORT, static BUFFER_PROFILEs, and those of `sonic_qos`.
 
     Raises Unsayable.
     """
     faults: list[str] = []
     tree: Tree = {"WRED_PROFILE": {}, "QUEUE": {}, "PORT": {}, "BUFFER_PROFILE": {}, "BUFFER_QUEUE": {}}
-    for port in ports:
+    for port in switch.ports:
         profile = port.profile
         fields = _sonic_profile(profile, faults)
         if tree["WRED_PROFILE"].setdefault(profile.name, fields) != fields:
@@ -52,8 +55,11 @@ def sonic_tree(ports: Sequence[Port]) -> Tree:
                 name = f"egress_static_{port.buffer}"
                 tree["BUFFER_PROFILE"][name] = {"size": "0", "static_th": str(port.buffer)}
                 tree["BUFFER_QUEUE"][queue] = {"profile": name}
+    for name, table in sonic_qos.written(switch, faults).items():
+        for key, fields in table.items():
+            tree.setdefault(name, {}).setdefault(key, {}).update(fields)
     _refuse(faults)
-    return {name: table for name, table in tree.items() if table or name == "WRED_PROFILE"}
+    return {name: table for name, table in tree.items() if table}
 
 
 def _sonic_profile(profile: Profile, faults: list[str]) -> Tree:
@@ -81,8 +87,8 @@ def _sonic_profile(profile: Profile, faults: list[str]) -> Tree:
     return fields
 
 
-def openconfig_tree(ports: Sequence[Port]) -> Tree:
-    """OpenConfig's tree, as RFC 7951 writes it: WRED profiles, queues of interfaces, speeds, buffers.
+def openconfig_tree(switch: Switch) -> Tree:
+    """OpenConfig's tree, as RFC 7951 writes it: WRED profiles, queues, speeds, buffers, and `openconfig_qos`.
 
     Raises Unsayable.
     """
@@ -91,7 +97,7 @@ def openconfig_tree(ports: Sequence[Port]) -> Tree:
     queues: dict[str, list[Tree]] = {}
     buffers: dict[str, list[Tree]] = {}
     speeds: dict[str, str] = {}
-    for port in ports:
+    for port in switch.ports:
         entry = _uniform(port.profile, faults)
         name = port.profile.name
         if profiles.setdefault(name, entry) != entry:
@@ -105,15 +111,14 @@ def openconfig_tree(ports: Sequence[Port]) -> Tree:
                 buffers.setdefault(interface, []).append({"name": inner, "config": dedicated})
             if port.rate is not None:
                 speeds[interface] = _speed(interface, port.rate, faults)
-    _refuse(faults)
-    qos: Tree = {
-        "queue-management-profiles": {
+    qos: Tree = {}
+    if profiles:
+        qos["queue-management-profiles"] = {
             "queue-management-profile": [
                 {"name": name, "config": {"name": name}, "wred": {"uniform": {"config": fields}}}
                 for name, fields in profiles.items()
             ]
         }
-    }
     if queues:
         qos["interfaces"] = {"interface": [_interface(i, inner, i in buffers) for i, inner in queues.items()]}
     if buffers:
@@ -123,6 +128,8 @@ def openconfig_tree(ports: Sequence[Port]) -> Tree:
                 for i, inner in buffers.items()
             ]
         }
+    openconfig_qos.add(switch, qos, faults)
+    _refuse(faults)
     tree: Tree = {"openconfig-qos:qos": qos}
     if speeds:
         listed = [
@@ -194,7 +201,7 @@ def _refuse(faults: Sequence[str]) -> None:
         raise Unsayable("\n".join(dict.fromkeys(faults)))
 
 
-FORMATS: Mapping[str, Callable[[Sequence[Port]], Tree]] = {
+FORMATS: Mapping[str, Callable[[Switch], Tree]] = {
     "sonic": sonic_tree,
     "openconfig": openconfig_tree,
 }
