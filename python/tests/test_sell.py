@@ -16,9 +16,12 @@ from inprofile import Scenario, parse
 from inprofile.cli import app
 from inprofile.cli.output import output_schema
 from inprofile.run.ledger import Ledger
-from inprofile.studies.plan.sell.activity import Activity, ActivityError
-from inprofile.studies.plan.sell.answer import Answer, sell
-from inprofile.studies.plan.sell.evidence import lower_bound, shows
+from inprofile.run.pool import Local
+from inprofile.run.storage import FolderInUse
+from inprofile.studies.plan.bench import Bench
+from inprofile.studies.plan.sell.activity import Activity, ActivityError, share_of
+from inprofile.studies.plan.sell.answer import Answer, Point, Room, Stall, sell
+from inprofile.studies.plan.sell.evidence import lower_bound, misses, shows
 from inprofile.studies.plan.sell.market import MarketError, market_of
 from inprofile.studies.plan.sell.words import as_json, as_text
 
@@ -269,6 +272,9 @@ def test_a_day_is_read_from_a_file_and_every_bad_line_is_named(tmp_path: Path) -
         (["hour,active", *rows[1:]], r"day.csv: hour 0 is missing"),
         (["hour,active", "24,5 %"], r'day.csv:2: "24,5 %": write an hour from 0 to 23'),
         (["hour,active", "0,much"], r'day.csv:2: "much" is no share'),
+        (["hour,active", "²,5 %"], r'day.csv:2: "²,5 %": write an hour from 0 to 23'),
+        (["hour,active", "9" * 5000 + ",5 %"], r"write an hour from 0 to 23"),
+        (["hour,active", "0,1_0 %"], r'day.csv:2: "1_0 %" is no share'),
     ):
         day.write_text("\n".join(wrong), "utf-8")
         with pytest.raises(ActivityError, match=said):
@@ -300,3 +306,71 @@ def test_the_same_question_goes_on_where_it_was(tmp_path: Path) -> None:
     again = CliRunner().invoke(app, [*command, "--jobs", "1"])
     assert again.stdout == first.stdout
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"sell.svg", "answer.json", "runs"}
+
+
+BESIDE = FILE.replace(
+    "[plan]",
+    FILE[FILE.index("[[flows]]") : FILE.index("[plan]")]
+    .replace('"gold"', '"far"')
+    .replace("count = 4", "count = 1")
+    .replace("20..24 ms", "400 ms")
+    .replace("1.15 M", "8 M")
+    + "[plan]",
+)
+
+
+def test_the_contracts_of_the_groups_that_are_sold_are_judged_alone(tmp_path: Path) -> None:
+    """A far customer never has his 8 Mbit/s: the contracts of those beside him are not his."""
+    market = market_of(parse(BESIDE), ["far"])
+    bench = Bench(market.scenario, tmp_path / "runs", Local(1), lambda _: None, ["far"])
+    (point,) = Stall(market, Activity(), bench).run([1], range(1, 6))
+    bench.finish()
+    bench.close()
+    assert point.wanted == (1,) * 5
+    assert point.kept == (0,) * 5
+    assert point.others == 1.0, "and what became of the others' contracts is told"
+    with pytest.raises(FolderInUse, match="contracts of other groups"):
+        Bench(market.scenario, tmp_path / "runs", Local(1), lambda _: None, ["gold"])
+    answer = sell(market, place=tmp_path / "answer")
+    assert answer.shown is None
+    assert "others' contracts kept" in as_text(answer)
+
+
+def test_a_margin_is_exact() -> None:
+    market = market_of(parse(FILE))
+    for sold, margin, left in (
+        (33, "10 %", 30),
+        (110, "10 %", 100),
+        (55, "10 %", 50),
+        (1123, "12.3 %", 1000),
+    ):
+        shown = Point(sold, (sold,) * 500, (sold,) * 500, 0.0, math.nan)
+        answer = Answer(market, Activity(), share_of(margin, "--margin"), Room(()), (), (shown,), 500)
+        assert answer.shown is shown
+        assert answer.sell == left
+
+
+def test_a_share_that_is_reached_is_shown_to_be_missed_less_often_than_is_said() -> None:
+    """Looked at as often as a test is, which a fixed interval does not stand."""
+    chance, wrong = np.random.default_rng(1), 0
+    for _ in range(300):
+        kept = chance.binomial(20, 0.99, size=3000).tolist()
+        wrong += any(misses(kept[:end], [20] * end, 20, 0.99, 0.05) for end in range(200, 3001, 200))
+    assert wrong <= 300 * 0.05
+    missing = chance.binomial(20, 0.97, size=400).tolist()
+    assert misses(missing, [20] * 400, 20, 0.99, 0.05 / 15)
+
+
+def test_what_misses_the_goal_is_above_what_reaches_it() -> None:
+    market = market_of(parse(FILE))
+    good = Point(10, (10,) * 500, (10,) * 500, 0.0, math.nan)
+    bad, worse = (Point(n, (10,) * 500, (5,) * 500, 0.0, math.nan) for n in (9, 12))
+    answer = Answer(market, Activity(), 0.1, Room(()), (bad, worse), (good,), 1500)
+    assert answer.missed == 12
+
+
+def test_contracts_of_transfers_are_not_sold() -> None:
+    traffic = 'contract = "1.15 Mbit/s"\ntraffic = { kind = "transfer", size = "1 MB" }'
+    text = FILE.replace('contract = "1.15 Mbit/s"', traffic)
+    with pytest.raises(MarketError, match="gold has no rate to keep"):
+        market_of(parse(text))

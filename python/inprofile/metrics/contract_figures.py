@@ -56,8 +56,10 @@ class FlowRows:
         # Rates beyond the contracts, those of transfers among them: they take from the same link.
         self.beyond: Array = np.maximum(0.0, self.got - np.where(self.has, self.promised, 0.0))
 
-    def figures(self, starts: NDArray[np.intp]) -> dict[str, Array]:
+    def figures(self, starts: NDArray[np.intp], of: Mask | None = None) -> dict[str, Array]:
         """The figures of `contracts.BY_RUN`, a value a run; NaN where a run has no such figure.
+
+        Where `of` says which rows are judged, the first three are of their contracts alone.
 
         `starts` has the first row of each run; rows of a run stand together. `contracts_kept` is the share of
         the contracts that the run kept, `all_contracts_kept` 1 where that is all of them, `assurance_worst`
@@ -65,9 +67,11 @@ class FlowRows:
         throughput of flows without a contract, `excess_share` the part of what lies beyond the contracts that
         flows with a contract got (nothing where nothing does).
         """
-        contracts, kept = _sums(self.has, starts), _sums(self.kept, starts)
+        judged = self.has if of is None else self.has & of
+        contracts, kept = _sums(judged, starts), _sums(self.kept & judged, starts)
         # A kept contract's ratio counts as 1 at least.
         ratio = np.where(self.kept, np.maximum(self.ratio, 1.0), self.ratio)
+        ratio = np.where(judged, ratio, np.inf)
         worst = np.minimum.reduceat(ratio, starts)
         all_beyond = _sums(self.beyond, starts)
         excess = _sums(np.where(self.has, self.beyond, 0.0), starts)

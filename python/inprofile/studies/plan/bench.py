@@ -41,9 +41,11 @@ SAYS = {
     "version": "another version of Inprofile",
     "engine": "another build of the simulator",
     "experiment": "another experiment",
+    "groups": "contracts of other groups",
 }
-#: What is kept of a run; missing where there is no such figure. `worst_flow` is text.
-FIGURES = (*BY_RUN, "delay_mean", "utilisation")
+#: What is kept of a run; missing where there is no such figure. `worst_flow` is text, `others_kept` the share
+#: of the contracts that was kept of groups that are not judged.
+FIGURES = (*BY_RUN, "delay_mean", "utilisation", "others_kept")
 _TABLE = "runs"
 _TABLES = ("metrics", "flows")
 """The source of a run's figures."""
@@ -71,9 +73,16 @@ class Bench:
     """Where a plan's runs are made."""
 
     def __init__(
-        self, scenario: Scenario, place: Path | None, backend: Backend, tell: Callable[[int], None]
+        self,
+        scenario: Scenario,
+        place: Path | None,
+        backend: Backend,
+        tell: Callable[[int], None],
+        groups: Sequence[str] | None = None,
     ) -> None:
         """Runs of variants of an experiment; kept in `place`, or nowhere. `tell` is told how many are made.
+
+        Where `groups` are given, the contracts of these alone are judged.
 
         Raises FolderInUse where `place` has runs of something else, or holds other things.
         """
@@ -82,7 +91,9 @@ class Bench:
             "version": __version__,
             "engine": engine_digest(),
             "experiment": scenario.canonical,
+            **({} if groups is None else {"groups": sorted(groups)}),
         }
+        self._groups = groups
         self._backend = backend
         self._tell = tell
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
@@ -91,7 +102,7 @@ class Bench:
         self._ledger: Ledger | None = None
         self.made = 0
         if place is not None:
-            check_head(place, HEAD, head, SAYS)
+            check_head(place, HEAD, head, {key: text for key, text in SAYS.items() if key in head})
             self._ledger = Ledger(place, HEAD, head)
             self._take_up(place)
 
@@ -158,7 +169,7 @@ class Bench:
     def _keep(self, piece: Piece, by_number: Mapping[int, str]) -> None:
         import pyarrow as pa
 
-        rows = list(_reduced(piece, by_number))
+        rows = list(_reduced(piece, by_number, self._groups))
         self.made += len(rows)
         for row in rows:
             self._known[row["digest"], row["seed"]] = row
@@ -172,7 +183,7 @@ class Bench:
 
     def _runs(self, digest: str, seeds: Sequence[int]) -> RunFigures:
         rows = [self._known[digest, seed] for seed in seeds]
-        values = {name: np.array([_number(row[name]) for row in rows]) for name in FIGURES}
+        values = {name: np.array([_number(row.get(name)) for row in rows]) for name in FIGURES}
         return RunFigures(tuple(seeds), values, tuple(row["worst_flow"] for row in rows))
 
     def finish(self) -> None:
@@ -213,7 +224,9 @@ def _number(x: float | None) -> float:
     return float("nan") if x is None else x
 
 
-def _reduced(piece: Piece, by_number: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+def _reduced(
+    piece: Piece, by_number: Mapping[int, str], groups: Sequence[str] | None
+) -> Iterator[dict[str, Any]]:
     """A row a run."""
     others: dict[tuple[int, int], dict[str, float]] = {}
     columns = (piece.tables["metrics"][c].to_pylist() for c in ("setting", "seed", "name", "value"))
@@ -222,7 +235,10 @@ def _reduced(piece: Piece, by_number: Mapping[int, str]) -> Iterator[dict[str, A
             others.setdefault((setting, seed), {})[name] = value
     flows = piece.tables["flows"]
     runs = RunsOf.of(flows)
-    found = runs.rows.figures(runs.starts)
+    judged = None if groups is None else np.isin(np.array(flows["group"].to_pylist()), list(groups))
+    found = runs.rows.figures(runs.starts, judged)
+    if judged is not None:
+        found["others_kept"] = runs.rows.figures(runs.starts, ~judged)["contracts_kept"]
     worst = flows["flow"].take(runs.rows.worst(runs.starts)).to_pylist()
     for i, (setting, seed) in enumerate(zip(runs.settings.tolist(), runs.seeds.tolist(), strict=True)):
         figures: dict[str, float | None] = dict.fromkeys(FIGURES)

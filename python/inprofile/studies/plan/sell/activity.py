@@ -12,8 +12,10 @@ import csv
 import io
 import math
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from ...._input import read_file
@@ -208,10 +210,9 @@ def _greatest(least: int, holds: Callable[[int], bool]) -> int:
 def share_of(text: str, where: str) -> float:
     """`20 %` or `0.2`."""
     plain = text.strip()
-    try:
-        value = float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
-    except ValueError:
-        value = -1.0
+    number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%?)", plain)
+    # Decimal: a hundredth of 12.3 is 0.123.
+    value = -1.0 if number is None else float(Decimal(number[1]) / (100 if number[2] else 1))
     if not 0 <= value <= 1:
         raise ActivityError(f'{where}: "{plain}" is no share: write one from 0 to 100 %, such as "20 %"')
     return value
@@ -235,7 +236,9 @@ def _of_file(path: Path) -> tuple[float, ...]:
     found: dict[int, float] = {}
     for row in rows:
         where = f"{path}:{rows.line_num}"
-        if len(row) != 2 or not row[0].strip().isdigit() or int(row[0]) >= HOURS:
+        if not row:
+            continue
+        if len(row) != 2 or not re.fullmatch(r"\s*(0?[0-9]|1[0-9]|2[0-3])\s*", row[0], re.ASCII):
             raise ActivityError(
                 f'{where}: "{",".join(row)}": write an hour from 0 to 23 and a share: 20,35 %'
             )

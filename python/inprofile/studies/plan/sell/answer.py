@@ -5,7 +5,9 @@ whether his contract is kept while he is there. First it is simulated how many c
 all send (`Room`); from that and the binomial distribution of how many are there, `Activity.kept` estimates
 what any number of contracts gives. The estimate only says where to look: the answer is a number of which
 runs of the customers themselves, coming and going, on seeds that nothing else has used, show with 95 %
-confidence that the share is reached. Up to three numbers are tested, each at a third of 5 %.
+confidence that the share is reached. Up to three numbers are tested, each at a third of 5 %. That a number
+misses the share is shown the same way, at 5 % by all numbers that are run. Only contracts of the groups that
+are sold count; what becomes of the others' is told beside.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +25,7 @@ from ....run.pool import Backend, Local
 from ..bench import Bench, RunFigures
 from ..contracts import CANDIDATES, LEVEL
 from .activity import Activity
-from .evidence import enough, lower_bound, shows
+from .evidence import enough, lower_bound, misses, shows
 from .market import Market, MarketError
 
 __all__ = ["Answer", "Point", "Room", "expected_runs", "sell", "share_bounds"]
@@ -42,6 +45,10 @@ _LONGEST = 10
 """A test ends after so many times the runs that show the share where all of them keep everything."""
 
 
+_NUMBERS = CANDIDATES + len(_STEPS) + 2
+"""So many are run at most of which one may be shown to miss the share."""
+
+
 @dataclass(frozen=True)
 class Point:
     """A number of contracts sold, and what runs have of it."""
@@ -55,6 +62,8 @@ class Point:
     """Mean queueing delay in s."""
     best_effort: float
     """bit/s; NaN where every flow has a contract, or customers come and go."""
+    others: float = math.nan
+    """The share that was kept of the contracts of groups that are not sold; NaN where there are none."""
 
     @property
     def runs(self) -> int:
@@ -92,6 +101,10 @@ class Point:
     def shows(self, share: float, most: int) -> bool:
         """Whether these runs show a share, wrong with a probability of a third of 5 % at most."""
         return shows(self.kept, self.wanted, most, share, LEVEL / CANDIDATES)
+
+    def misses(self, share: float, most: int) -> bool:
+        """Whether these runs show that a share is missed, 5 % wrong at most by all numbers that are run."""
+        return misses(self.kept, self.wanted, most, share, LEVEL / _NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -132,14 +145,16 @@ class Answer:
 
     @property
     def missed(self) -> int | None:
-        """The least number that was run and misses the share by its interval; None where none does."""
-        found = [p.sold for p in (*self.curve, *self.tested) if p.interval.hi < self.market.kept]
-        return min(found, default=None)
+        """The least number above the one shown of which runs show that it misses the share; None: none."""
+        shown, share = 0 if self.shown is None else self.shown.sold, self.market.kept
+        points = (p for p in (*self.curve, *self.tested) if p.sold > shown)
+        return min((p.sold for p in points if p.misses(share, self.crowd(p))), default=None)
 
     @property
     def sell(self) -> int:
         """The number that leaves the margin."""
-        return 0 if self.shown is None else int(self.shown.sold / (1 + self.margin))
+        # As decimals: 33 / (1 + 0.1) in binary is a little less than 30.
+        return 0 if self.shown is None else int(self.shown.sold / (1 + Fraction(str(self.margin))))
 
     def estimated(self, sold: int, share: float | None = None) -> float:
         """What the estimate says of so many, in the busiest hour or with this share of customers there."""
@@ -197,7 +212,8 @@ def sell(
         )
     tell = progress or (lambda _: None)
     where = backend or Local(jobs)
-    bench = Bench(market.scenario, None if place is None else Path(place), where, count or (lambda _: None))
+    folder = None if place is None else Path(place)
+    bench = Bench(market.scenario, folder, where, count or (lambda _: None), [g.name for g in market.groups])
     try:
         found = _found(Stall(market, who, bench), margin, tell)
         bench.finish()
@@ -236,7 +252,12 @@ class Stall:
                 seen.append(next(figures))
                 kept += [round(share * contracts) for share in seen[-1]["contracts_kept"].tolist()]
             points.append(
-                Point(n, tuple(wanted), tuple(kept), _mean(seen, "delay_mean"), _mean(seen, "best_effort"))
+                Point(
+                    n,
+                    tuple(wanted),
+                    tuple(kept),
+                    *(_mean(seen, name) for name in ("delay_mean", "best_effort", "others_kept")),
+                )
             )
         return points
 
@@ -277,7 +298,7 @@ def _test(stall: Stall, sold: int, number: int) -> Point:
     step = max(_LOOK, runs // 2)
     for end in range(step, _LONGEST * runs + step, step):
         (point,) = stall.run([sold], range(start, start + end))
-        if point.shows(kept, most) or point.interval.hi < kept:
+        if point.shows(kept, most) or point.misses(kept, most):
             break
     return point
 

@@ -215,6 +215,11 @@ def _group(scenario: Scenario, table: Mapping[str, Any]) -> Group:
             f"{scenario.place_of(f'flows.{name}.contract')}: the customers of {name} have different"
             " contracts: give those with another contract a group of their own"
         )
+    if table["traffic"]["kind"] == "transfer":
+        raise MarketError(
+            f"{scenario.place_of(f'flows.{name}.traffic')}: a transfer is over when all of it was sent, and"
+            f' {name} has no rate to keep: write traffic = "bulk"'
+        )
     if table["from"] != "H*":
         raise MarketError(
             f"{scenario.place_of(f'flows.{name}.from')}: the customers of {name} share one host, and have its"

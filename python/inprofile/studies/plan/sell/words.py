@@ -54,6 +54,7 @@ def _point(answer: Answer, point: Point) -> dict[str, Any]:
         "wanted": sum(point.wanted) / point.runs,
         "delay_mean": None if math.isnan(point.delay) else point.delay,
         "best_effort": None if math.isnan(point.best_effort) else point.best_effort,
+        "others_kept": None if math.isnan(point.others) else point.others,
     }
 
 
@@ -110,6 +111,11 @@ def _sentence(answer: Answer) -> str:
     if load > capacity:
         fills += f"; sold is {load / capacity:.2f} times as much as there is"
     lines.append(f"{fills}.")
+    if not math.isnan(shown.others):
+        lines.append(
+            f"Beside them, {100 * shown.others:.2f} % of the contracts of groups that are not sold here were"
+            " kept."
+        )
     return "\n".join(lines)
 
 
@@ -138,7 +144,8 @@ def _share(point: Point) -> str:
 def _curve(answer: Answer) -> str:
     points = sorted([*answer.curve, *answer.tested], key=lambda p: (p.sold, p.runs))
     others = bool(answer.market.place.free) and answer.activity.on is None
-    rows = [[str(p.sold), *_row(answer, p, others)] for p in points]
+    promised = any(not math.isnan(p.others) for p in points)
+    rows = [[str(p.sold), *_row(answer, p, others, promised)] for p in points]
     heading = [
         "sold",
         "of the link",
@@ -148,10 +155,11 @@ def _curve(answer: Answer) -> str:
         "runs, all kept",
         "delay",
     ]
-    return text_table([*heading, *(["best effort"] if others else [])], rows)
+    heading += ["others' contracts kept"] * promised + ["best effort"] * others
+    return text_table(heading, rows)
 
 
-def _row(answer: Answer, p: Point, others: bool) -> Sequence[str]:
+def _row(answer: Answer, p: Point, others: bool, promised: bool) -> Sequence[str]:
     market = answer.market
     cells = [
         f"{100 * (p.sold * market.contract + market.promised) / market.link_rate:.0f} %",
@@ -161,6 +169,8 @@ def _row(answer: Answer, p: Point, others: bool) -> Sequence[str]:
         f"{p.whole} of {p.runs}",
         "–" if math.isnan(p.delay) else quantity(p.delay, "s", 3),
     ]
+    if promised:
+        cells.append("–" if math.isnan(p.others) else f"{100 * p.others:.2f} %")
     if others:
         cells.append("–" if math.isnan(p.best_effort) else quantity(p.best_effort, "bit/s", 3))
     return cells
