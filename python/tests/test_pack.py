@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import io
 import json
+import marshal
 import os
 import shutil
 import signal
@@ -21,7 +24,18 @@ import pytest
 import inprofile
 from inprofile import own
 from inprofile.own import registry
-from inprofile.studies.pack import Changed, NoPack, NotPacked, Pack, Untrusted, archive, listing, pack, verify
+from inprofile.studies.pack import (
+    Changed,
+    NoPack,
+    NotPacked,
+    Pack,
+    Untrusted,
+    archive,
+    listing,
+    pack,
+    uncompared,
+    verify,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "guides" / "own_mechanisms.py"
 SHORT = {
@@ -157,6 +171,21 @@ def test_a_suite_is_run_again_with_its_files_and_mechanisms(tmp_path: Path) -> N
     registry._REGISTERED.clear()
     assert outcomes(tmp_path / "p.zip", tmp_path / "there", trust=True) == {"rfc7928": "same bytes"}
 
+    def replaced(files: dict[str, bytes]) -> None:
+        files["folder/rfc7928/index.html"] = b"<h1>stale_out wins</h1>"
+
+    made = Pack(crafted(tmp_path / "p.zip", edit=replaced))
+    (one,) = verify(made, made.unpack(tmp_path / "new"), trust=True)
+    assert (one.outcome, list(one.details)) == ("different", ["index.html"])
+
+    def elsewhere(about: dict[str, Any]) -> None:
+        about["versions"]["altair"] = "1"
+
+    made = Pack(crafted(tmp_path / "p.zip", elsewhere, edit=replaced))
+    verified = verify(made, made.unpack(tmp_path / "other"), trust=True)
+    assert [one.outcome for one in verified] == ["same bytes"]
+    assert "rfc7928/index.html" in uncompared(made, verified)
+
 
 def rewritten(
     file: Path,
@@ -206,7 +235,7 @@ def test_code_from_elsewhere_is_never_run(file: Path, code: str) -> None:
     def named(files: dict[str, bytes]) -> None:
         about = json.loads(files["pack.json"])
         del about["sha256"]
-        about["mechanisms"] = [{"name": "mine", "sha256": "0", "file": code}]
+        about["mechanisms"] = [{"name": "mine", "sha256": "0" * 64, "file": code}]
         files["pack.json"] = json.dumps({**about, "sha256": archive._seal(about)}).encode()
 
     with pytest.raises(NoPack, match="is not in it"):
@@ -233,6 +262,139 @@ def test_a_report_that_names_another_place_is_not_run(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("evil*"))
 
 
+def crafted(
+    file: Path,
+    change: Callable[[dict[str, Any]], object] = lambda about: None,
+    edit: Callable[[dict[str, bytes]], object] = lambda files: None,
+) -> Path:
+    """A pack whose list goes with its files, made by somebody else."""
+
+    def remade(files: dict[str, bytes]) -> None:
+        about = json.loads(files.pop("pack.json"))
+        del about["sha256"]
+        edit(files)
+        about["files"] = {
+            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in files.items()
+        }
+        change(about)
+        text = json.dumps({**about, "sha256": archive._seal(about)}).encode()
+        others = dict(files)
+        files.clear()
+        files.update({"pack.json": text, **others})
+
+    return rewritten(file, remade)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda about: about.update(results=[]), "it lists no result"),
+        (lambda about: about["results"][0].pop("title"), r"results\[0\] has no title"),
+        (lambda about: about["results"][0].pop("mechanisms"), r"results\[0\].mechanisms is no object"),
+        (lambda about: about["results"][0].update(kind="run\nrun r: same bytes"), "kind is none of run"),
+        (lambda about: about["results"][0].update(seeds=[1, "x"]), "seeds are no seeds"),
+        (lambda about: about["results"].append(about["results"][0]), "a result is listed twice"),
+        (lambda about: about.pop("versions"), "versions is no object"),
+        (
+            lambda about: about.update(mechanisms=[{"name": "\x1b[2J", "sha256": "0" * 64}]),
+            "lower-case letters",
+        ),
+        (lambda about: about["files"]["folder/notes.md"].update(bytes=float("inf")), "is no number of bytes"),
+        (lambda about: about["files"]["folder/notes.md"].update(bytes=1 << 40), "is not as it was packed"),
+    ],
+)
+def test_a_list_that_is_none_is_refused(file: Path, change: Any, said: str) -> None:
+    with pytest.raises(NoPack, match=said):
+        Pack(crafted(file, change))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda about: about["results"].pop(), "s is a sweep that it does not list"),
+        (lambda about: about["results"][0].update(digest="0" * 64), "the digest of r is"),
+        (lambda about: about["results"][0].update(seeds=list(range(1, 101))), r"the seeds of r is \[1, 2\]"),
+        (lambda about: about["results"][0].update(title="100 seeds"), "the title of r is"),
+        (lambda about: about["results"][0].update(place="notes"), "notes is no result, and it lists one"),
+    ],
+)
+def test_a_list_of_other_results_than_its_folder_has_is_refused(
+    file: Path, tmp_path: Path, change: Any, said: str
+) -> None:
+    with pytest.raises(Changed, match=said):
+        outcomes(crafted(file, change), tmp_path / "there")
+    assert not (tmp_path / "there.again").exists(), "nothing was run"
+
+
+def test_results_that_were_changed_are_different_and_what_was_not_compared_is_said(
+    file: Path, tmp_path: Path
+) -> None:
+    def edit(files: dict[str, bytes]) -> None:
+        files["folder/r/metrics.parquet"] = b"garbage"
+        files["folder/r/metrics.csv"] = b"seed,value\n1,9999\n"
+        files["folder/figure.txt"] = b"RED wins"
+
+    changed = crafted(file, edit=edit)
+    done = command("unpack", "--verify", str(changed), "--into", str(tmp_path / "there"), cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "run r: not run again: " in done.stdout
+    assert "sweep s: same bytes" in done.stdout
+    assert "r/metrics.csv" not in done.stdout.split("may say anything")[0]
+    assert "files were not compared with anything, and may say anything: figure.txt, notes.md" in done.stdout
+    made = Pack(file)
+    found = verify(made, made.unpack(tmp_path / "good"))
+    assert uncompared(made, found) == ["notes.md"]
+
+
+def test_code_of_no_mechanism_that_is_listed_is_refused(file: Path) -> None:
+    with pytest.raises(NoPack, match=r"mine\.pyc is the code of no mechanism that it lists"):
+        Pack(crafted(file, edit=named("mechanisms/1/__pycache__/mine.pyc")))
+
+
+def test_only_the_code_that_is_shown_runs(tmp_path: Path) -> None:
+    """What is compiled beside it is not shown: neither from a pack, nor where one names a file oneself."""
+    text = EXAMPLES.read_bytes()
+    evil = compile(text + b"\nraise SystemExit('code that no one read')\n", "mine.py", "exec")
+    (tmp_path / "mine.py").write_bytes(text)
+    cached = Path(importlib.util.cache_from_source(tmp_path / "mine.py"))
+    cached.parent.mkdir()
+    hashed = importlib.util.source_hash(text)
+    cached.write_bytes(importlib.util.MAGIC_NUMBER + b"\1\0\0\0" + hashed + marshal.dumps(evil))
+    assert "stale_out" in own.load_classes(tmp_path / "mine.py")
+    (tmp_path / "mine.py").write_bytes(b"raise SystemExit('changed since')")
+    assert "stale_out" in own.load_classes(tmp_path / "mine.py", text)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a:b"], "a:b"),
+        (["a\\b"], "a character that a name on another system may not have"),
+        (["a\nb"], "a character that a name on another system may not have"),
+        (["README", "Readme"], "have one name where capitals are not told apart"),
+        (["\u00e9", "e\u0301"], "have one name where"),
+        (["caf\udce9"], "is not UTF-8: rename the file"),
+    ],
+)
+def test_names_that_could_not_be_unpacked_are_not_packed(
+    plain: Path, tmp_path: Path, names: list[str], said: str
+) -> None:
+    shutil.copytree(plain, tmp_path / "work")
+    for name in names:
+        (tmp_path / "work" / name).write_text("x")
+    with pytest.raises(NotPacked, match=said):
+        pack(tmp_path / "work", tmp_path / "p.zip")
+    assert not (tmp_path / "p.zip").exists()
+
+
+def test_the_folder_that_one_is_in_is_packed_beside_it(plain: Path, tmp_path: Path) -> None:
+    shutil.copytree(plain, tmp_path / "work")
+    done = command("pack", ".", cwd=tmp_path / "work")
+    assert done.returncode == 0, done.stderr
+    assert Pack(tmp_path / "work.pack.zip").about["results"]
+
+
 def link(info: zipfile.ZipInfo) -> None:
     if info.filename.endswith("notes.md"):
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -252,10 +414,11 @@ def named(name: str) -> Callable[[dict[str, bytes]], None]:
         (named("../evil"), None, "leads out of the folder"),
         (named("folder/../../evil"), None, "leads out of the folder"),
         (named("/etc/evil"), None, "leads out of the folder"),
-        (named("folder/a\\..\\evil"), None, "leads out of the folder"),
-        (named("folder/C:evil"), None, "leads out of the folder"),
+        (named("folder/./x"), None, "leads out of the folder"),
+        (named("folder/a\\..\\evil"), None, "a character that a name on another system may not have"),
+        (named("folder/C:evil"), None, "a character that a name on another system may not have"),
         (named("elsewhere/x"), None, "leads out of the folder"),
-        (named("folder/NOTES.md"), None, "is in it twice"),
+        (named("folder/NOTES.md"), None, "have one name where capitals are not told apart"),
         (named("folder/notes.md/x"), None, "is a file, and a folder of others"),
         (named("folder/empty/"), None, "is no file"),
         (lambda files: None, link, "is a link"),

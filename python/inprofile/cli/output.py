@@ -132,6 +132,7 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
             {"folder": _TEXT, "verified": {"type": ["array", "null"]}},
             results=_TABLES,
             again=_TEXT,
+            not_compared=_TEXTS,
         )
     ],
     "compare": [

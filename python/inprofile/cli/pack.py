@@ -22,7 +22,11 @@ def pack(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The pack; default: FOLDER.pack.zip.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="The pack; default: FOLDER.pack.zip here, or beside FOLDER where here is in it.",
+            show_default=False,
+        ),
     ] = None,
     json_: Json = False,
 ) -> None:
@@ -30,7 +34,8 @@ def pack(
     from ..studies.pack import NotPacked
     from ..studies.pack import pack as work
 
-    target = out or Path(f"{folder.resolve().name}.pack.zip")
+    inside = Path.cwd().is_relative_to(folder.resolve())
+    target = out or (folder.resolve().parent if inside else Path()) / f"{folder.resolve().name}.pack.zip"
     try:
         made = work(folder, target)
     except NotPacked as error:

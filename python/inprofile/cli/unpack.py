@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,7 +53,7 @@ def unpack(
     json_: Json = False,
 ) -> None:
     """Unpack what inprofile pack has written; with --verify run it again, and compare."""
-    from ..studies.pack import NoPack, Pack, Untrusted
+    from ..studies.pack import NoPack, Pack, Untrusted, uncompared
     from ..studies.pack import verify as work
 
     try:
@@ -77,6 +78,8 @@ def unpack(
     try:
         with terminable(), full_disk(again):
             found = work(pack, place, trust=trust, jobs=jobs, tell=tell)
+    except NoPack as error:
+        raise Refused(visible(str(error))) from None
     except Untrusted as error:
         raise Refused(f"{file}: {error}") from None
     except KeyboardInterrupt as error:
@@ -86,26 +89,34 @@ def unpack(
         )
         ended = Terminated in (type(error), type(error.__cause__))
         raise typer.Exit(TERMINATED if ended else INTERRUPTED) from None
+    left = uncompared(pack, found)
     if json_:
-        emit({"folder": str(place), "again": str(again), "verified": [one.to_json() for one in found]})
+        verified = [one.to_json() for one in found]
+        emit({"folder": str(place), "again": str(again), "verified": verified, "not_compared": left})
     else:
-        say(_text(found, again, pack.about["versions"]))
+        say(_text(found, left, again, pack.about["versions"]))
     if not all(one.holds for one in found):
         raise typer.Exit(1)
 
 
-def _text(found: list[Compared], again: Path, versions: dict[str, str]) -> str:
+def _text(found: list[Compared], left: list[str], again: Path, versions: dict[str, str]) -> str:
     lines = []
     counts: dict[str, int] = {}
     for one in found:
-        shown = ", ".join(one.details[:5]) + ", …" * (len(one.details) > 5)
-        lines.append(f"{one.kind} {one.place}: {one.outcome}{f': {shown}' if shown else ''}")
+        lines.append(
+            f"{one.kind} {one.place}: {one.outcome}{f': {_some(one.details)}' if one.details else ''}"
+        )
         counts[one.outcome] = counts.get(one.outcome, 0) + 1
     summed = ", ".join(f"{n} {what}" for what, n in counts.items())
     lines.append(f"Of {len(found)}: {summed}. The new runs are in {again}.")
     if "same rows" in counts:
         others = ", ".join(f"{name} {version}" for name, version in versions.items())
-        lines.append(
-            f"Every figure is the same where the rows are; other versions wrote these files ({others})."
-        )
-    return "\n".join(lines)
+        lines.append(f"Same rows are the same figures in files that other versions wrote ({others}).")
+    if left:
+        files = "1 file was" if len(left) == 1 else f"{len(left)} files were"
+        lines.append(f"{files} not compared with anything, and may say anything: {_some(left)}")
+    return "\n".join(visible(line, lines=False) for line in lines)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:5], *["…"] * (len(names) > 5)])

@@ -142,10 +142,11 @@ def spent(names: Iterable[str], cpu: float) -> None:
         _REGISTERED[name].spent[0] += cpu
 
 
-def load_classes(path: str | Path) -> list[str]:
+def load_classes(path: str | Path, text: bytes | None = None) -> list[str]:
     """Register every class of a Python file that derives from `Marker` or `Aqm`; their names.
 
-    The file is run, as `python FILE` would. Raises ValueError where there is no such class, OSError,
+    The file is run, as `python FILE` would: what it says, or `text`, what it said when it was looked at, but
+    nothing that lies compiled beside it. Raises ValueError where there is no such class, OSError,
     ImportError, or whatever the file itself raises.
     """
     import hashlib
@@ -155,7 +156,7 @@ def load_classes(path: str | Path) -> list[str]:
         raise FileNotFoundError(f"there is no such file: {path}")
     key = f"inprofile_own_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(key, path)
-    if spec is None or spec.loader is None:
+    if spec is None or path.suffix != ".py":
         how = (
             f"a wheel is installed (pip install {path.name}), and its mechanisms are then there by name"
             if path.suffix == ".whl"
@@ -165,7 +166,7 @@ def load_classes(path: str | Path) -> list[str]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(path.read_bytes() if text is None else text, path, "exec"), vars(module))  # noqa: S102
     except BaseException:
         del sys.modules[key]
         raise

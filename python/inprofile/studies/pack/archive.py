@@ -15,15 +15,17 @@ import json
 import re
 import shutil
 import stat
+import unicodedata
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from ..._input import check_file, visible
 from ...run.storage import LARGEST_MANIFEST, FolderInUse, check_folder, replace_folder
+from .about import wrong_in
 
-__all__ = ["CODE", "FILES", "Changed", "NoPack", "Pack", "write"]
+__all__ = ["CODE", "FILES", "Changed", "NoPack", "Pack", "flaw", "write"]
 
 LIST, CODE, FILES = "pack.json", "mechanisms", "folder"
 FORMAT = 1
@@ -109,12 +111,15 @@ class Pack:
                 _check_members(self.file, infos)
                 self.about = self._list(archive, infos)
                 self._check_files(archive, infos)
+        except NoPack:
+            raise
         except (
             zipfile.BadZipFile,
             zipfile.LargeZipFile,
             EOFError,
             NotImplementedError,
             RuntimeError,
+            ValueError,
         ) as error:
             raise NoPack(f"{file} is no pack, or a damaged one: {visible(str(error))}") from None
 
@@ -132,23 +137,28 @@ class Pack:
             seal = about.pop("sha256")
             if about["format"] != FORMAT:
                 raise NoPack(f"{self.file} is a pack of another format: take the version that wrote it")
-            files = about["files"]
-            entries = [(str(n), int(f["bytes"]), str(f["sha256"])) for n, f in files.items()]
-            results = [(str(r["place"]), str(r["kind"])) for r in about["results"]]
-            code = [str(m["file"]) for m in about["mechanisms"] if "file" in m]
+            if _seal(about) != seal:
+                raise Changed(f"{self.file} was changed: {LIST} is not as it was written")
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, NoPack):
                 raise
             raise NoPack(f"{self.file}: {LIST} cannot be read: {visible(str(error))}") from None
-        if _seal(about) != seal:
-            raise Changed(f"{self.file} was changed: {LIST} is not as it was written")
-        for name in [*(n for n, _, _ in entries), *(f"{FILES}/{place}" for place, _ in results)]:
-            _check_name(self.file, name)
-        # What --trust lets run is what the pack itself has.
-        for name in code:
-            if name not in files or not name.startswith(f"{CODE}/"):
+        if wrong := wrong_in(about):
+            raise NoPack(f"{self.file}: {LIST} is not what inprofile pack writes: {wrong}")
+        for name in [*about["files"], *(f"{FILES}/{r['place']}" for r in about["results"])]:
+            if wrong := flaw([name.removesuffix("/.")]):
+                raise NoPack(f"{self.file}: {wrong}: nothing was written")
+        # What --trust lets run is what the pack itself has, and what it shows.
+        code = {m["file"] for m in about["mechanisms"] if "file" in m}
+        for name in sorted(code):
+            if name not in about["files"] or not name.startswith(f"{CODE}/") or not name.endswith(".py"):
                 raise NoPack(
                     f'{self.file}: the mechanisms\' code "{visible(name, lines=False)}" is not in it'
+                )
+        for name in about["files"]:
+            if name.startswith(f"{CODE}/") and name not in code:
+                raise NoPack(
+                    f"{self.file}: {visible(name, lines=False)} is the code of no mechanism that it lists"
                 )
         return dict(about)
 
@@ -158,7 +168,7 @@ class Pack:
         wrong = [f"{name} is missing" for name in self.files if name not in there]
         wrong += [f"{name} was added" for name in there if name not in self.files]
         for name, info in there.items():
-            if name in self.files and _read(archive, info) != self.files[name]["sha256"]:
+            if name in self.files and self.files[name] != _read(archive, info):
                 wrong.append(f"{name} is not as it was packed")
         if wrong:
             more = f", and {len(wrong) - 5} more" if len(wrong) > 5 else ""
@@ -205,7 +215,6 @@ def _check_members(file: Path, infos: list[zipfile.ZipInfo]) -> None:
     """Raise NoPack for anything but files that are stored, each under a name below the folder it goes to."""
     if len(infos) > MOST_FILES:
         raise NoPack(f"{file} has {len(infos):,} files, and a pack {MOST_FILES:,} at most")
-    seen: set[str] = set()
     for info in infos:
         name = visible(info.filename, lines=False)
         if info.flag_bits & 0x1:
@@ -219,31 +228,55 @@ def _check_members(file: Path, infos: list[zipfile.ZipInfo]) -> None:
         if kind not in (0, stat.S_IFREG) or info.is_dir():
             what = "a link" if kind == stat.S_IFLNK else "no file"
             raise NoPack(f"{file}: {name} is {what}: a pack has files only")
-        _check_name(file, info.filename)
-        # Some file systems do not tell capitals.
-        if info.filename.casefold() in seen:
-            raise NoPack(f"{file}: {name} is in it twice")
-        seen.add(info.filename.casefold())
-    folders = {str(parent).casefold() for name in seen for parent in PurePosixPath(name).parents}
-    if both := sorted(folders & seen):
-        raise NoPack(f"{file}: {visible(both[0], lines=False)} is a file, and a folder of others")
+    if wrong := flaw(info.filename for info in infos if info.filename != LIST):
+        raise NoPack(f"{file}: {wrong}: nothing was written")
+    if sum(info.filename == LIST for info in infos) > 1:
+        raise NoPack(f"{file}: {LIST} is in it twice")
     total = sum(info.file_size for info in infos)
     if total > file.stat().st_size:
         raise NoPack(f"{file} says that it holds {total:,} bytes, more than it has itself")
 
 
-def _check_name(file: Path, name: str) -> None:
-    path = PurePosixPath(name)
-    ends = name.startswith((f"{CODE}/", f"{FILES}/")) or name == LIST
-    plain = _NAME.fullmatch(name) and not path.is_absolute() and "//" not in name
-    if not plain or ".." in path.parts or not ends:
-        raise NoPack(
-            f'{file}: "{visible(name, lines=False)}" leads out of the folder that a pack is written into:'
-            " nothing was written"
-        )
+def flaw(names: Iterable[str]) -> str:
+    """What is wrong with names of files in a pack, the first of it; empty where each can be written anywhere.
+
+    Each leads to a place of its own below the folder, also where capitals or accents are not told apart.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        parts = name.split("/")
+        shown = visible(name.encode("utf-8", "backslashreplace").decode(), lines=False)
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            return f'the name "{shown}" is not UTF-8: rename the file'
+        outside = parts[0] not in (CODE, FILES) or len(parts) < 2 or not {"", ".", ".."}.isdisjoint(parts)
+        if outside or not _NAME.fullmatch(name):
+            return (
+                f'"{shown}" leads out of the folder that a pack is written into'
+                if outside
+                else f'"{shown}" has a character that a name on another system may not have'
+                " (\\, : or a control character): rename the file"
+            )
+        # Some file systems do not tell capitals, or write an accent otherwise.
+        folded = unicodedata.normalize("NFC", name).casefold()
+        if folded in seen:
+            other = visible(seen[folded], lines=False)
+            return (
+                f"{shown} is in it twice"
+                if other == shown
+                else f"{shown} and {other} have one name"
+                + (" where capitals are not told apart: rename one of them")
+            )
+        seen[folded] = name
+    folders = {str(parent) for name in seen for parent in PurePosixPath(name).parents}
+    if both := sorted(folders & seen.keys()):
+        return f"{visible(seen[both[0]], lines=False)} is a file, and a folder of others"
+    return ""
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any]:
+    """Bytes and SHA-256 as the list has them; empty where it is damaged."""
     digest = hashlib.sha256()
     file: IO[bytes]
     try:
@@ -251,5 +284,5 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
             while block := file.read(_BLOCK):
                 digest.update(block)
     except zipfile.BadZipFile:
-        return "damaged"
-    return digest.hexdigest()
+        return {}
+    return {"bytes": info.file_size, "sha256": digest.hexdigest()}

@@ -6,8 +6,9 @@ import hashlib
 import json
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from ...own.sources import Source
 from ...run.kept import HEAD as UNFINISHED
 from ...run.results import read
 from ...run.storage import MANIFEST, ResultError
+from ...run.tables import TooManyRows
 from ..reproduce.report.overview import read_results
-from ..sweep import read_sweep
+from ..sweep import SweepError, read_sweep
 from ..sweep.plan import HEAD
-from .archive import CODE, FILES, write
+from .archive import CODE, FILES, flaw, write
 
-__all__ = ["NotPacked", "pack"]
+__all__ = ["NotPacked", "differences", "pack", "versions"]
 
 #: Not part of the work: caches, version control, what begins with a dot.
 _LEFT_OUT = ("__pycache__", "node_modules")
@@ -44,6 +46,18 @@ class _Found:
     own: Mapping[str, str]
     sources: Sequence[Source]
 
+    def to_json(self) -> dict[str, Any]:
+        """As a pack lists it."""
+        return {
+            "place": self.place,
+            "kind": self.kind,
+            "title": self.title,
+            "digest": self.digest,
+            "seeds": list(self.seeds),
+            "version": self.version,
+            "mechanisms": dict(self.own),
+        }
+
 
 def pack(folder: str | Path, out: str | Path) -> dict[str, Any]:
     """Write a pack of a folder to `out`; what is in it, with its SHA-256.
@@ -62,25 +76,16 @@ def pack(folder: str | Path, out: str | Path) -> dict[str, Any]:
             f"{folder} holds no result: give a folder in which run, sweep or suite --out has written one"
         )
     code, mechanisms = _code(results)
+    if wrong := flaw([*(f"{FILES}/{name}" for name in files), *code]):
+        raise NotPacked(f"{folder}: {wrong}".replace(f"{FILES}/", ""))
     made = package()
     about = {
         "inprofile": __version__,
         "engine": engine_digest(),
         "wheel": None if made is None else {"name": made[0], "version": made[1]},
-        "versions": _versions(),
+        "versions": versions(),
         "mechanisms": mechanisms,
-        "results": [
-            {
-                "place": r.place,
-                "kind": r.kind,
-                "title": r.title,
-                "digest": r.digest,
-                "seeds": list(r.seeds),
-                "version": r.version,
-                "mechanisms": dict(r.own),
-            }
-            for r in results
-        ],
+        "results": [r.to_json() for r in results],
     }
     named: dict[str, Path | bytes] = {f"{FILES}/{name}": path for name, path in files.items()}
     digest = write(target, about, named | code)
@@ -105,25 +110,64 @@ def _files(place: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _results(place: Path, files: Mapping[str, Path]) -> Iterator[_Found]:
+    for where, last in _places(files):
+        yield from _result(place, where, last)
+
+
+def _places(files: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Where there may be a result, and the file that says so."""
     for name in files:
         inner, _, last = f"./{name}".rpartition("/")
-        where = inner.removeprefix("./").removeprefix(".") or "."
-        if last == MANIFEST:
-            found = read(place / where)
-            of = found.provenance
-            yield _Found(
-                where, "run", of.title, of.digest, of.seeds, of.version, _own(of.experiment), of.sources
-            )
-        elif last == HEAD:
-            sweep = read_sweep(place / where)
-            head = sweep.head
-            digest = hashlib.sha256(str(head["experiment"]).encode()).hexdigest()
-            own = {**_own(str(head["experiment"])), **head.get("own", {})}
-            yield _Found(
-                where, "sweep", sweep.title, digest, head["seeds"], head["version"], own, sweep.sources
-            )
-        elif last == "results.json":
-            yield from _suite(place, where)
+        if last in (MANIFEST, HEAD, "results.json"):
+            yield inner.removeprefix("./").removeprefix(".") or ".", last
+
+
+def _result(place: Path, where: str, last: str) -> Iterator[_Found]:
+    if last == MANIFEST:
+        of = read(place / where).provenance
+        yield _Found(where, "run", of.title, of.digest, of.seeds, of.version, _own(of.experiment), of.sources)
+    elif last == HEAD:
+        sweep = read_sweep(place / where)
+        head = sweep.head
+        digest = hashlib.sha256(str(head["experiment"]).encode()).hexdigest()
+        own = {**_own(str(head["experiment"])), **head.get("own", {})}
+        yield _Found(where, "sweep", sweep.title, digest, head["seeds"], head["version"], own, sweep.sources)
+    else:
+        yield from _suite(place, where)
+
+
+def differences(place: Path, files: Iterable[str], listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a pack's list says otherwise than its folder, which is in `place`, does.
+
+    A result that is listed and cannot be read is nothing of that: it cannot be run again either.
+    """
+    known = {one["place"]: one for one in listed}
+    wrong, seen = [], set()
+    for where, last in _places(files):
+        try:
+            found = list(_result(place, where, last))
+        except (ResultError, TooManyRows, SweepError) as error:
+            seen.add(where)
+            if where not in known:
+                wrong.append(f"{where} is a result that it does not list, and cannot be read: {error}")
+            continue
+        for one in found:
+            seen.add(where)
+            if where not in known:
+                wrong.append(f"{where} is a {one.kind} that it does not list")
+                continue
+            said = known[where]
+            wrong += [
+                f"the {key} of {where} is {_short(is_)}, and it says {_short(said[key])}"
+                for key, is_ in one.to_json().items()
+                if said[key] != is_
+            ]
+    return wrong + [f"{where} is no result, and it lists one" for where in known if where not in seen]
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _suite(place: Path, where: str) -> Iterator[_Found]:
@@ -193,11 +237,7 @@ def _kept(texts: dict[str, bytes], result: _Found, source: Source, name: str) ->
     return at
 
 
-def _versions() -> dict[str, str]:
-    """Of what numbers and bytes depend on besides the engine."""
-    import numpy as np
-    import pyarrow as pa
-    import scipy
-
-    found = {"numpy": np.__version__, "pyarrow": pa.__version__, "scipy": scipy.__version__}
-    return {"python": platform.python_version(), **found}
+def versions() -> dict[str, str]:
+    """Of what figures, bytes and pictures depend on besides the engine."""
+    names = ("altair", "numpy", "pyarrow", "scipy", "vl-convert-python")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}

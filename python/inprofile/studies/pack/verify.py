@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..._input import read_file
 from ...experiment.scenario import Scenario, ScenarioError
-from ...own.engine import engine_digest, package
+from ...own.engine import __version__, engine_digest, package
 from ...own.registry import digests, load_classes, registered
 from ...run.kept import run_kept
 from ...run.ledger import LEDGER
@@ -27,9 +28,10 @@ from ..sweep import SweepError, read_sweep, run_plan
 from ..sweep.dataset import TABLES as DATASET
 from ..sweep.dataset import part_files
 from ..sweep.plan import HEAD, plan_of
-from .archive import FILES, Pack
+from .archive import FILES, Changed, Pack
+from .listing import differences, versions
 
-__all__ = ["Compared", "Untrusted", "verify"]
+__all__ = ["Compared", "Untrusted", "uncompared", "verify"]
 
 _OF = "verified.json"
 Work = Sequence[tuple[Scenario, float]]
@@ -50,6 +52,8 @@ class Compared:
     """`same bytes`, `same rows`, `different`, or `not run again`."""
     details: Sequence[str] = ()
     """Files that differ, or why it was not run."""
+    compared: Sequence[str] = ()
+    """Files of the pack's folder that were compared with new ones."""
 
     @property
     def holds(self) -> bool:
@@ -58,7 +62,14 @@ class Compared:
 
     def to_json(self) -> dict[str, Any]:
         """As `unpack --json` prints it."""
-        return {**vars(self), "details": list(self.details)}
+        return {**vars(self), "details": list(self.details), "compared": len(self.compared)}
+
+
+def uncompared(pack: Pack, found: Sequence[Compared]) -> list[str]:
+    """Files of a pack's folder that nothing was compared with: notes, figures, results that were not run."""
+    compared = {name for one in found for name in one.compared}
+    names = (name.removeprefix(f"{FILES}/") for name in pack.files if name.startswith(f"{FILES}/"))
+    return sorted(name for name in names if name not in compared)
 
 
 def verify(
@@ -72,9 +83,13 @@ def verify(
     """Run every result of a pack again, in a folder beside `into`, where it is unpacked, and compare.
 
     What is finished stays there: an interrupted call goes on. `trust` lets the pack's mechanisms in Python
-    run; `tell` is told what is run, with examples that stand for all of it. Raises Untrusted, FolderInUse,
-    OSError, KeyboardInterrupt.
+    run; `tell` is told what is run, with examples that stand for all of it. Raises Changed where the pack's
+    list is not of what its folder has, Untrusted, FolderInUse, OSError, KeyboardInterrupt.
     """
+    names = [name.removeprefix(f"{FILES}/") for name in pack.files if name.startswith(f"{FILES}/")]
+    if wrong := differences(into / FILES, names, pack.about["results"]):
+        more = f", and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        raise Changed(f"{pack.file}: pack.json does not go with its folder: {'; '.join(wrong[:5])}{more}")
     if (code := [m for m in pack.about["mechanisms"] if "file" in m]) and not trust:
         named = ", ".join(f"{m['name']} in {into / m['file']}" for m in code)
         raise Untrusted(
@@ -96,7 +111,7 @@ def verify(
         except _NotAgain as error:
             found.append(Compared(result["place"], result["kind"], "not run again", [str(error)]))
             continue
-        found.append(_compared(result, there, here))
+        found.append(_compared(result, there, here, _built_alike(pack)))
     return found
 
 
@@ -128,8 +143,12 @@ def _code(pack: Pack, result: Mapping[str, Any], into: Path) -> None:
         entry = where.get((name, digest), {})
         if "file" in entry:
             if digests([name]).get(name) != digest if name in registered() else True:
+                path = into / entry["file"]
+                text = path.read_bytes()
+                if hashlib.sha256(text).hexdigest() != pack.files[entry["file"]]["sha256"]:
+                    raise _NotAgain(f"{path} is not as it was packed")
                 try:
-                    load_classes(into / entry["file"])
+                    load_classes(path, text)
                 except Exception as error:
                     raise _NotAgain(f"{entry['file']}: {type(error).__name__}: {error}") from None
             if name not in registered() or digests([name])[name] != digest:
@@ -199,30 +218,40 @@ def _suite(there: Path, here: Path, cache: Path, jobs: int | None, told: Callabl
         raise _NotAgain(f"this version does not run it: {error}") from None
 
 
-def _compared(result: Mapping[str, Any], there: Path, here: Path) -> Compared:
+def _built_alike(pack: Pack) -> bool:
+    """Whether everything that files' bytes depend on is here as where it was packed."""
+    of = pack.about
+    return (of["inprofile"], of["engine"], of["versions"]) == (__version__, engine_digest(), versions())
+
+
+def _compared(result: Mapping[str, Any], there: Path, here: Path, alike: bool) -> Compared:
     """File by file: a result's own, and of a sweep its dataset."""
     rows: list[str] = []
     bytes_: list[str] = []
+    compared: list[str] = []
     for name in _names(result["kind"], there, here):
         a, b = there / name, here / name
+        if name.endswith(".html") and not alike:
+            # Other versions draw pages otherwise: its figures are in the files beside it.
+            continue
+        compared.append(str(PurePosixPath(result["place"]) / name))
         if not (a.exists() and b.exists()):
             rows.append(f"{name} is only {'in the pack' if a.exists() else 'in the new runs'}")
         elif a.read_bytes() != b.read_bytes():
             same = _same_rows(a, b) if name.endswith(".parquet") else _same_but_builds(a, b)
             (bytes_ if same else rows).append(name)
-    if rows:
-        return Compared(result["place"], result["kind"], "different", rows)
-    outcome = "same rows" if bytes_ else "same bytes"
-    return Compared(result["place"], result["kind"], outcome, bytes_)
+    outcome = "different" if rows else "same rows" if bytes_ else "same bytes"
+    return Compared(result["place"], result["kind"], outcome, rows or bytes_, compared)
 
 
-def _names(kind: str, *places: Path) -> list[str]:
-    """The files of a result, or of a sweep's dataset."""
+def _names(kind: str, there: Path, here: Path) -> list[str]:
+    """The files of a result, or of a sweep's dataset; of a suite's report what it was made from, too."""
     if kind == "suite":
-        return ["results.json", "measures.csv", "report.txt", "index.html"]
+        files = sorted(str(p.relative_to(here)) for p in (here / "files").rglob("*") if p.is_file())
+        return ["results.json", "measures.csv", "report.txt", "index.html", *files]
     if kind != "sweep":
         return [MANIFEST, *(f"{name}.parquet" for name in TABLES)]
-    parts = {str(p.relative_to(of)) for of in places for name in DATASET for p in part_files(of, name)}
+    parts = {str(p.relative_to(of)) for of in (there, here) for name in DATASET for p in part_files(of, name)}
     return [HEAD, LEDGER, *sorted(parts)]
 
 
@@ -232,12 +261,23 @@ def _same_rows(a: Path, b: Path) -> bool:
     return bool(one.equals(other))
 
 
+def _unsummed(line: bytes) -> Any:
+    """A line of a ledger without the checksums of its tables, which are compared themselves."""
+    try:
+        entry = json.loads(line)
+        return {**entry, "sha256": sorted(entry["sha256"])}
+    except (ValueError, LookupError, TypeError):
+        return line
+
+
 def _same_but_builds(a: Path, b: Path) -> bool:
     """Of the files that say what was run: whether they differ in nothing but version and build."""
-    if a.name in (LEDGER, "index.html"):
-        # One has the checksums of tables, the other the figures: these are compared themselves.
-        return True
+    if a.name == LEDGER:
+        one, other = ([_unsummed(line) for line in p.read_bytes().splitlines()] for p in (a, b))
+        return one == other
     if a.suffix != ".json":
         return False
     one, other = (json.loads(p.read_bytes()) for p in (a, b))
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return False
     return all(one.get(key) == other.get(key) for key in {*one, *other} - {"version", "engine"})
