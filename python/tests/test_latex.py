@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import inprofile
 from inprofile.cli import app
-from inprofile.metrics.latex import Column, Table, escaped, latex
+from inprofile.metrics.latex import Column, Raw, Table, escaped, latex
 from inprofile.metrics.stats import SHARE, Estimate, estimate
 
 #: What the tables may use: LaTeX's own, booktabs' and siunitx's.
@@ -18,7 +18,7 @@ KNOWN = {
     "begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule", "multicolumn",
     "sisetup", "num", "qty", "unit", "giga", "mega", "kilo", "milli", "micro", "bit", "byte", "per", "second",
     "percent", "times", "pm", "ldots", "textbackslash", "textasciitilde", "textasciicircum", "textless",
-    "textgreater", "textbar", "textmu",
+    "textgreater", "textbar", "textmu", "geq", "rightarrow", "infty", "lambda",
 }  # fmt: skip
 EVIL = 'a_b & 50 % of #1 {x} \\alpha $y^2$ ~ <t> | "q" [z] µ … × ± é\x1b[1m'
 
@@ -59,6 +59,19 @@ def test_whatever_is_in_a_value_is_shown_as_it_is() -> None:
     assert r"a\_b \& 50 \% of \#1 \{x\} \textbackslash{}alpha \$y\textasciicircum{}2\$" in text
     assert "\x1b" not in text
     assert escaped("two\n\nlines") == "two lines"
+    assert escaped("λ ≥ 2 → ∞") == r"$\lambda$ $\geq$ 2 $\rightarrow$ $\infty$"
+    raw = [
+        Column("x", [Raw(r"\num{1}")]),
+        Column(
+            "y",
+            [
+                Raw(r"\num{2}"),
+            ],
+        ),
+    ]
+    assert r"\num{1} & \num{2} \\" in checked(latex([Table("t", "t", raw)]))
+    mixed = Column("z", [Raw(r"\num{3}"), figures[0]], "bit/s")
+    assert r"{\num{3}}" in checked(latex([Table("t", "t", [mixed])]))
 
 
 def test_symmetric_intervals_are_halves_and_lopsided_ones_have_both_ends() -> None:
@@ -101,6 +114,7 @@ def test_each_command_writes_its_tables(folder: Path) -> None:
         text = checked((folder / f"{command[0]}.tex").read_text())
         assert text.count(r"\begin{tabular}") >= 1
         assert "confidence interval" in text
+        assert "textbackslash" not in text, "a cell that is LaTeX is written as it is"
     assert r"slow\_1 &" in (folder / "sweep.tex").read_text()
     assert "CoDel &" in (folder / "suite.tex").read_text()
     # Written by us, it may be written again.

@@ -36,8 +36,17 @@ _UNITS = {
     "B": r"\byte",
     "%": r"\percent",
 }
+#: Of mathematics: pdfLaTeX has none of them in text.
+_MATHS = {
+    "×": "times", "±": "pm", "≥": "geq", "≤": "leq", "≠": "neq", "≈": "approx", "∞": "infty", "→": "rightarrow",
+    "←": "leftarrow", "↔": "leftrightarrow", "·": "cdot", "∝": "propto", "√": "surd", "∑": "sum",
+    "Δ": "Delta", "Σ": "Sigma", "Ω": "Omega", "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta",
+    "ε": "varepsilon", "η": "eta", "θ": "theta", "λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho", "σ": "sigma",
+    "τ": "tau", "φ": "varphi", "ω": "omega",
+}  # fmt: skip
 _SIGNS = str.maketrans(
     {
+        **{sign: rf"$\{name}$" for sign, name in _MATHS.items()},
         "\\": r"\textbackslash{}",
         "{": r"\{",
         "}": r"\}",
@@ -56,8 +65,6 @@ _SIGNS = str.maketrans(
         "]": "{]}",
         "–": "--",
         "…": r"\ldots{}",
-        "×": r"$\times$",
-        "±": r"$\pm$",
         "−": "$-$",
         "µ": r"\textmu{}",
     }
@@ -148,8 +155,8 @@ def _label(text: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in ".:-") else "-" for c in text)
 
 
-def _shown(cell: str) -> str:
-    return cell if isinstance(cell, Raw) else escaped(cell)
+def _shown(cell: object) -> str:
+    return cell if isinstance(cell, Raw) else escaped(str(cell))
 
 
 def with_unit(e: Estimate, unit: str) -> str:
@@ -180,7 +187,7 @@ class _Made:
 def _column(column: Column) -> _Made:
     found = [cell for cell in column.cells if isinstance(cell, Estimate)]
     if not found:
-        cells = ["--" if cell is None else _shown(str(cell)) for cell in column.cells]
+        cells = ["--" if cell is None else _shown(cell) for cell in column.cells]
         return _Made("l", escaped(column.heading), cells)
     size = max(abs(e.mean) for e in found)
     factor, unit = (0.01, "%") if column.percent else scale(column.unit, size)
@@ -228,7 +235,7 @@ def _texts(e: Estimate, factor: float, both: bool) -> _Texts:
 def _text(cell: object, made: _Texts | None) -> str:
     """A cell of a column that siunitx aligns; what is no number is in braces."""
     if made is None:
-        return "{--}" if cell is None else f"{{{escaped(str(cell))}}}"
+        return "{--}" if cell is None else f"{{{_shown(cell)}}}"
     if "e" in made.mean:
         return rf"{{\num{{{made.mean}}}}}"
     return f"{made.mean} +- {made.half}" if made.half else made.mean
