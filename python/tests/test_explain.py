@@ -35,6 +35,7 @@ CUT = {"links.bottleneck.queue.out": {"min_th": "10 packets", "max_th": "30 pack
 
 #: What is wrong in each, and the flow that it starves.
 WRONG: dict[str, tuple[dict[str, object], str]] = {
+    "absence": ({"flows.assured.start": ["0 s", "0 s", "0 s", "13 s"]}, "assured.3"),
     "receiver's window": ({"flows.assured.tcp.window": "3 packets"}, "assured.3"),
     "access link": ({"flows.assured.join.rate": "500 kbit/s"}, "assured.3"),
     "offered rate": ({"flows.assured.traffic": {"kind": "cbr", "rate": "300 kbit/s"}}, "assured.3"),
@@ -65,6 +66,26 @@ def test_what_is_wrong_is_named_and_without_it_the_flow_gets_its_contract(kind: 
     outcome = removed(scenario, found, run)
     assert any(one.mended for one in outcome), [one.words() for one in outcome]
     assert found.to_json()["causes"][0]["kind"] in KINDS
+
+
+def test_a_flow_that_ends_within_the_window_is_absent() -> None:
+    scenario = parse(STARTER).with_(SHORT).with_({"flows.assured.stop": ["20 s", "20 s", "20 s", "8 s"]})
+    found = explain(scenario.run(2), "assured.3")
+    assert [cause.kind for cause in found.causes] == ["absence"]
+    assert "because it sent for 3 of the 15 s measured" in found.because
+    assert removed(scenario, found, run)[0].mended
+    for flow in ("assured.0", "assured.1"):
+        assert explain(scenario.run(2), flow).because == ""
+
+
+@pytest.mark.parametrize("flow", ["assured.0", "assured.3"])
+def test_a_link_that_is_slowed_within_the_window_is_named_with_its_mean_rate(flow: str) -> None:
+    slow = {"links.bottleneck.capacity": {"steps": [{"at": "6 s", "rate": "600 kbit/s"}]}}
+    scenario = parse(STARTER).with_(SHORT).with_(slow)
+    found = explain(scenario.run(2), flow)
+    assert [cause.kind for cause in found.causes] == ["oversold link"], found.because
+    assert "a link of 3 Mbit/s that has 760 kbit/s on average in the measured window" in found.because
+    assert removed(scenario, found, run)[0].mended
 
 
 def test_the_sentence_counts_losses_and_says_who_held_the_buffer() -> None:

@@ -13,13 +13,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...metrics.quantity import bits_per_second, in_seconds, number, quantity
+from ...metrics.quantity import bits_per_second, number, quantity
 from ...metrics.response import law_of
 from .facts import COLOURED, DATAGRAMS, LOSS_BASED, TCP, Facts
 
 __all__ = ["KINDS", "Cause", "Verdict", "judged", "sentence"]
 
 KINDS: Mapping[str, str] = {
+    "absence": "the flow there all of the measured window",
     "receiver's window": "a window that fills the way at the wanted rate",
     "access link": "an access link of four times the wanted rate",
     "offered rate": "a source that offers more than the wanted rate",
@@ -40,6 +41,10 @@ _LOUD = 0.3
 """Unresponsive flows that hold less of a buffer are no cause."""
 _MORE = 2.0
 """What one loss-based congestion control gets of another's rate at one queue and equal RTT, at most."""
+_THERE = 0.98
+"""A flow that is there for less of the window was absent."""
+_FEW, _FAR = 0.05, 0.6
+"""Fewer OUT packets than the first do not hold down who falls short by more than the second."""
 _HELD = 0.92
 """A flow that gets this share of a bound is held by it."""
 
@@ -100,15 +105,19 @@ def sentence(f: Facts, verdict: Verdict, against: str) -> str:
 
 def _closes(f: Facts, found: Sequence[Cause], gone: Sequence[Cause]) -> float:
     """The share of the gap that would close without these."""
+    # All of it is about the time that it was there; of the rest it has nothing until it is there then, too.
+    there = 1.0 if any(c.kind == "absence" for c in gone) else f.there
+    got = f.got_there
     bounds = [c.bound for c in found if c not in gone]
-    held = f.got >= _HELD * min((c.bound for c in found), default=math.inf)
-    rate = max(f.got, _by_losses(f)) if held else f.got
+    held = got >= _HELD * min((c.bound for c in found), default=math.inf)
+    rate = max(got, _by_losses(f)) if held else got
     if not held and f.is_tcp and any(c.bound < math.inf for c in gone):
         # Short of its bound, its losses hold it down as well.
-        rate = max(rate, min(_by_losses(f), 1.25 * f.got))
+        rate = max(rate, min(_by_losses(f), 1.25 * got))
     share = min(1.0, sum(c.share for c in gone))
     rate = _without(f, rate, share) * math.prod(c.factor for c in gone)
-    return min(1.0, max(0.0, (min(rate, *bounds, f.goal) - f.got) / max(f.goal - f.got, 1e-300)))
+    reached = there * min(rate, *bounds, f.goal)
+    return min(1.0, max(0.0, (reached - f.got) / max(f.goal - f.got, 1e-300)))
 
 
 def _by_losses(f: Facts) -> float:
@@ -138,6 +147,31 @@ def _bounds(f: Facts) -> Iterator[Cause]:
     """Those below what it should have got."""
     found = (*_window(f), *_access(f), *_offered(f))
     yield from (cause for cause in found if cause.bound <= 1.05 * f.goal)
+    yield from _absence(f)
+
+
+def _absence(f: Facts) -> Iterator[Cause]:
+    """It began, or ended, within the measured window."""
+    begin, end = f.window
+    if f.there >= _THERE:
+        return
+    table = f.settings
+    own = [flow for flow, runs in f.rows.items() if runs[0]["group"] == f.group]
+    changes: dict[str, object] = {}
+    if any(float(row.get("start") or 0.0) > begin for flow in f.flows for row in f.rows[flow]):
+        drawn = [f"{float(f.rows[flow][0].get('start') or 0.0):.9g} s" for flow in own]
+        starts = table["start"] if isinstance(table.get("start"), list) else drawn
+        changes[f"flows.{f.group}.start"] = [
+            "0 s" if flow in f.flows else start for flow, start in zip(own, starts, strict=True)
+        ]
+    if any(f.stop_of(flow) < end for flow in f.flows):
+        whole = str(f.effective["duration"])
+        stops = table["stop"] if isinstance(table["stop"], list) else [table["stop"]] * len(own)
+        changes[f"flows.{f.group}.stop"] = [
+            whole if flow in f.flows else stop for flow, stop in zip(own, stops, strict=True)
+        ]
+    because = f"it sent for {number(f.there * (end - begin), 2)} of the {number(end - begin, 3)} s measured"
+    yield Cause("absence", because, changes)
 
 
 def _window(f: Facts) -> Iterator[Cause]:
@@ -170,7 +204,8 @@ def _offered(f: Facts) -> Iterator[Cause]:
         raised = 1.1 * f.goal
     elif f.traffic == "on_off":
         bound = f.of("sent_in") + f.of("sent_out")
-        seconds = _window_of(f)
+        begin, end = f.window
+        seconds = (end - begin) * f.there
         bits = 8 * float(str(traffic.get("packet", "1000 B")).split()[0])
         key, bound = "peak", bound * bits / seconds
         raised = 1.1 * f.goal * bits_per_second(str(traffic["peak"])) / max(bound, 1.0)
@@ -178,11 +213,6 @@ def _offered(f: Facts) -> Iterator[Cause]:
         return
     because = f"its source offers {quantity(bound, 'bit/s', 3)} on average"
     yield Cause("offered rate", because, {f"flows.{f.group}.traffic.{key}": _kbit(raised)}, bound)
-
-
-def _window_of(f: Facts) -> float:
-    measure = f.effective["measure"]
-    return in_seconds(str(measure["to"])) - in_seconds(str(measure["from"]))
 
 
 # What its losses, and the others, make of it.
@@ -201,11 +231,18 @@ def _oversold(f: Facts) -> Iterator[Cause]:
     for link in f.route:
         sold, rate = f.sold(link), f.rate(link)
         if f.mine[0]["contract"] is not None and sold > 0.98 * rate:
-            because = (
-                f"the contracts at {link} add up to {quantity(sold, 'bit/s', 3)} on a link of"
-                f" {quantity(rate, 'bit/s', 3)}"
+            full, capacity = str(f.links[link]["rate"]), f.links[link].get("capacity")
+            because = f"the contracts at {link} add up to {quantity(sold, 'bit/s', 3)} on a link of"
+            because += (
+                f" {full}"
+                if capacity is None
+                else (f" {full} that has {quantity(rate, 'bit/s', 3)} on average in the measured window")
             )
-            grown = {f"links.{link}.rate": _kbit(1.3 * sold)}
+            # A capacity's steps end with the rate; before the first it is the link's own.
+            room = _kbit(max(1.3 * sold, 0.0 if capacity is None else bits_per_second(full)))
+            grown: dict[str, object] = {f"links.{link}.rate": room}
+            if capacity is not None:
+                grown[f"links.{link}.capacity"] = {"steps": [{**capacity["steps"][0], "rate": room}]}
             fair = f.goal * rate / sold
             yield Cause(
                 "oversold link",
@@ -229,6 +266,8 @@ def _bucket(f: Facts) -> Iterator[Cause]:
     if not lost:
         return
     sent = max(f.of("sent_in") + f.of("sent_out"), 1.0)
+    if f.of("sent_out") < _FEW * sent and f.got_there < (1 - _FAR) * contract and not own:
+        return
     depth = _depth(marker)
     held = f"its {marker['kind']} marker" + (f", with a bucket of {depth}," if depth else "")
     if own and not beyond:
@@ -385,15 +424,15 @@ def _rtt(f: Facts) -> Iterator[Cause]:
     if "rtt" not in f.settings or f.of("rtt") < 1.2 * theirs:
         return
     law = law_of(str(f.tcp.get("congestion", "reno")))
-    rate = f.got * law.rate(f.loss, theirs + f.queueing) / law.rate(f.loss, f.rtt)
+    rate = f.got_there * law.rate(f.loss, theirs + f.queueing) / law.rate(f.loss, f.rtt)
     own = [runs[0] for runs in f.rows.values() if runs[0]["group"] == f.group]
     rtts = [theirs if row["flow"] in f.flows else float(row["rtt"]) for row in own]
     because = (
         f"its RTT is {quantity(f.of('rtt'), 's', 3)} and the others' {quantity(theirs, 's', 3)}:"
-        f" at equal losses it gets {number(f.got / rate, 2)} of the rate"
+        f" at equal losses it gets {number(f.got_there / rate, 2)} of the rate"
     )
     changes = {f"flows.{f.group}.rtt": [f"{1e3 * rtt:.6g} ms" for rtt in rtts]}
-    yield Cause("long RTT", because, changes, factor=rate / f.got)
+    yield Cause("long RTT", because, changes, factor=rate / f.got_there)
 
 
 def _congestion(f: Facts) -> Iterator[Cause]:
@@ -423,8 +462,8 @@ def _congestion(f: Facts) -> Iterator[Cause]:
     )
     changes = {f"flows.{f.group}.tcp": {"profile": other.get("profile", "rfc"), "congestion": kind}}
     most = _MORE if {mine, kind} <= LOSS_BASED else math.inf
-    if rate > f.got:
-        yield Cause("congestion control", because, changes, factor=min(rate / f.got, most))
+    if rate > f.got_there:
+        yield Cause("congestion control", because, changes, factor=min(rate / f.got_there, most))
 
 
 def _packets(value: object) -> float | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...metrics.quantity import bits_per_second
+from ...metrics.quantity import bits_per_second, in_seconds
 from ...metrics.stats import mean
 
 __all__ = ["COLOURED", "DATAGRAMS", "LOSS_BASED", "TCP", "Facts", "Loss"]
@@ -177,18 +178,75 @@ class Facts:
         return {group: n / total for group, n in passed.items()}
 
     def sold(self, link: str) -> float:
-        """bit/s of contracts whose flows cross a link."""
+        """bit/s of contracts whose flows cross a link, while they are there."""
         return sum(
-            float(runs[0]["contract"] or 0.0)
-            for runs in self.rows.values()
+            float(runs[0]["contract"] or 0.0) * self.presence(flow)
+            for flow, runs in self.rows.items()
             if str(runs[0]["group"]) in self.crossing(link)
         )
 
     def rate(self, link: str) -> float:
-        """bit/s of a link."""
-        return bits_per_second(str(self.links[link]["rate"]))
+        """bit/s of a link: mean over the measured window where its capacity varies."""
+        full = bits_per_second(str(self.links[link]["rate"]))
+        return mean_capacity(full, self.links[link].get("capacity"), *self.window)
+
+    @cached_property
+    def window(self) -> tuple[float, float]:
+        """Begin and end of what is measured, in s."""
+        measure = self.effective["measure"]
+        return in_seconds(str(measure["from"])), in_seconds(str(measure["to"]))
+
+    def stop_of(self, flow: str) -> float:
+        """When a flow ends by the experiment, in s; infinite where it says nothing."""
+        group = str(self.rows[flow][0]["group"])
+        stop = self.group_of(group).get("stop")
+        if isinstance(stop, list):
+            stop = stop[[f for f, runs in self.rows.items() if runs[0]["group"] == group].index(flow)]
+        return math.inf if stop is None else in_seconds(str(stop))
+
+    def presence(self, flow: str) -> float:
+        """The share of the measured window that a flow was there, mean over the seeds."""
+        begin, end = self.window
+        until = min(end, self.stop_of(flow))
+        return mean(
+            max(0.0, until - max(begin, float(row.get("start") or 0.0))) / (end - begin)
+            for row in self.rows[flow]
+        )
+
+    @cached_property
+    def there(self) -> float:
+        """The same of the flow, or of the mean flow of a group."""
+        return mean(self.presence(flow) for flow in self.flows)
+
+    @cached_property
+    def got_there(self) -> float:
+        """bit/s while it was there."""
+        return self.got / self.there if self.there else self.got
 
     @cached_property
     def rtt(self) -> float:
         """Round-trip time in s, with the mean wait at the measured link."""
         return self.of("rtt") + self.queueing
+
+
+def mean_capacity(full: float, capacity: Table | None, begin: float, end: float) -> float:
+    """Mean over a window of a link's capacity, which is its rate up to the first step.
+
+    >>> step = {"steps": [{"at": "10 s", "rate": "1 Mbit/s"}]}
+    >>> mean_capacity(3e6, None, 5, 15), mean_capacity(3e6, step, 5, 15), mean_capacity(3e6, step, 20, 30)
+    (3000000.0, 2000000.0, 1000000.0)
+    >>> mean_capacity(3e6, step | {"repeat": "20 s"}, 5, 25)
+    2000000.0
+    """
+    if not capacity:
+        return full
+    steps = [(in_seconds(str(s["at"])), bits_per_second(str(s["rate"]))) for s in capacity["steps"]]
+    every = in_seconds(str(capacity["repeat"])) if capacity.get("repeat") else max(end, steps[-1][0] + 1)
+    steps = [(0.0, full), *steps]
+    ends = [*(at for at, _ in steps[1:]), every]
+    bits = 0.0
+    # Each round begins with the link's own rate.
+    for turn in range(math.ceil(end / every)):
+        for (at, rate), until in zip(steps, ends, strict=True):
+            bits += rate * max(0.0, min(end, turn * every + until) - max(begin, turn * every + at))
+    return bits / (end - begin)
