@@ -39,7 +39,8 @@ _UNITS = {
 #: Of mathematics: pdfLaTeX has none of them in text.
 _MATHS = {
     "×": "times", "±": "pm", "≥": "geq", "≤": "leq", "≠": "neq", "≈": "approx", "∞": "infty",
-    "→": "rightarrow", "←": "leftarrow", "↔": "leftrightarrow", "·": "cdot", "∝": "propto", "√": "surd", "∑": "sum",
+    "→": "rightarrow", "←": "leftarrow", "↔": "leftrightarrow",
+    "·": "cdot", "∝": "propto", "√": "surd", "∑": "sum",
     "Δ": "Delta", "Σ": "Sigma", "Ω": "Omega", "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta",
     "ε": "varepsilon", "η": "eta", "θ": "theta", "λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho",
     "σ": "sigma", "τ": "tau", "φ": "varphi", "ω": "omega",
