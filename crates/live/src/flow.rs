@@ -60,6 +60,12 @@ impl FiveTuple {
         FiveTuple { family, addresses, ports, protocol, circuit: circuit(link) }
     }
 
+    /// The same for all control frames, which are nobody's: not that of frames that are not read as IP, which are somebody's.
+    #[must_use]
+    pub fn control() -> FiveTuple {
+        FiveTuple { ports: (3, 0), ..FiveTuple::opaque(&Link::default()) }
+    }
+
     /// That of the sender with this Ethernet address, for tables of senders instead of flows.
     #[must_use]
     pub fn sender(address: [u8; 6]) -> FiveTuple {

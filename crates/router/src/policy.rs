@@ -301,7 +301,8 @@ impl Classifier {
         if !self.senders.admit(now, (kind, charged), rules.owners.holder(link), link, &rules.allowed) {
             return Some(Decision::Police);
         }
-        let found = self.found_opaque(&Link::default(), |_| Owner::default())?;
+        let tuple = FiveTuple::control();
+        let found = self.found(self.flows.hash(&tuple), &tuple, |_| Owner::default())?;
         let rules = self.rules.as_ref()?;
         let (class, colour) = (Direction::CONTROL as u8, Colour::IN);
         let markers = [Some(rules.control + kind as u16), None];

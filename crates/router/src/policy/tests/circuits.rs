@@ -114,3 +114,15 @@ fn what_nobody_claims_is_the_circuits() {
         }
     }
 }
+
+/// Who has all addresses answers for what has none, whatever control frames came before: his policer polices it.
+#[test]
+fn control_frames_make_nobody_answer_for_what_is_not_read() {
+    let text = "inside = \"a\"\noutside = \"b\"\nframes.unreadable = \"best_effort\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"9 packets\" }\n[[upstream.customers]]\nname = \"all\"\nprefix = [\"0.0.0.0/0\", \"::/0\"]\ncontract = \"1 Mbit/s\"\nmarker = { kind = \"token_bucket\", depth = \"30 kB\", action = \"drop\" }\n";
+    let mut c = classifier(&parsed(text), true);
+    let arp = treatment(&mut c, Time(1), &unread(Unread::Control(Control::Arp)));
+    let other = treatment(&mut c, Time(2), &unread(Unread::NotIp));
+    let again = treatment(&mut c, Time(3), &unread(Unread::Control(Control::Arp)));
+    assert_eq!((arp.customer, again.customer), (None, None));
+    assert_eq!((other.customer, other.markers), (Some(0), [Some(0), None]));
+}
