@@ -54,7 +54,7 @@ check: $(VENV)/.packages ## Run what one runs before a commit: format, lints, ty
 
 lint: lint-rust lint-python lint-page
 
-lint-rust: $(VENV)/.packages
+lint-rust: bpf-compared $(VENV)/.packages
 	$(say) "Rust: format and lints"
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
@@ -343,3 +343,21 @@ $(VENV)/bin/inprofiled: $(VENV)/.packages $(RUST)
 	$(say) "Router"
 	@cargo build --quiet --locked --release -p inprofile-router
 	@install "$${CARGO_TARGET_DIR:-target}/release/inprofiled" $@
+
+# The kernel's datapath. The object stands beside its source, so that who builds or installs needs no compiler for it; CI compares
+# where this very clang is.
+CLANG_BPF := clang-16
+BPF := crates/router/bpf
+BPF_FLAGS := -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -mcpu=v3 -target bpf -I/usr/include/$(shell uname -m)-linux-gnu -fdebug-compilation-dir=.
+# What the kernel needs is code and the types of maps; which line is which would be most of the object.
+BPF_STRIP := llvm-objcopy-16 --strip-debug --remove-section .BTF.ext --remove-section .rel.BTF.ext
+
+.PHONY: bpf bpf-compared
+bpf: ## Build the kernel datapath's programs with clang 16 (Debian: clang-16, llvm-16, libbpf-dev)
+	$(call needs,$(CLANG_BPF),the kernel's programs are built with clang 16: apt-get install clang-16 llvm-16 libbpf-dev)
+	cd $(BPF) && $(CLANG_BPF) $(BPF_FLAGS) -c contracts.bpf.c -o contracts.bpf.o && $(BPF_STRIP) contracts.bpf.o
+
+bpf-compared: ## Compare the committed programs with what clang 16 builds of their source
+	@if ! command -v $(CLANG_BPF) >/dev/null; then echo "NOT COMPARED: there is no $(CLANG_BPF) here; the committed $(BPF)/contracts.bpf.o was taken as it is" >&2; [ -z "$(CI)" ] || exit 1; exit 0; fi; \
+	cd $(BPF) && $(CLANG_BPF) $(BPF_FLAGS) -c contracts.bpf.c -o ../../../target/contracts.bpf.o && $(BPF_STRIP) ../../../target/contracts.bpf.o && \
+	cmp ../../../target/contracts.bpf.o contracts.bpf.o || { echo "$(BPF)/contracts.bpf.o is not what $(CLANG_BPF) builds of its source: make bpf" >&2; exit 1; }

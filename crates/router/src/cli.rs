@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use args::{Command, Foreign, Kernel, Line, Show, Switch};
+use args::{Command, Foreign, Kernel, Line, Packets, Show, Switch};
 use clap::{CommandFactory as _, Parser as _};
 use inprofile_experiment::text::{Problem, Severity};
+use inprofile_router::config::datapath::Datapath;
 use inprofile_router::config::{self, describe};
 use inprofile_router::interchange::{Imported, cisco, export, ovs, tc};
 use inprofile_router::ports::Closing;
@@ -41,7 +42,7 @@ pub fn main() -> ExitCode {
 
 fn act(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Check { file, json } => check(&file, json),
+        Command::Check { file, datapath, json } => check(&file, datapath, json),
         Command::Run { file, fix_offloads } => forward(&file, fix_offloads),
         Command::Reload { dry_run, at } => reload(&at.socket, dry_run),
         Command::Bypass { on, at } => {
@@ -57,8 +58,8 @@ fn act(command: Command) -> Result<(), Failure> {
         }
         Command::Show { what: Show::Customer { name, json, at } } => customer(&at.socket, &name, json),
         Command::Stop { at } => ask(&at.socket, &json!({ "do": "stop" })).map(drop),
-        Command::Release { interface } => {
-            isolation::release(&interface).map_err(|e| Failure(1, e.to_string()))
+        Command::Release { interface, pins } => {
+            isolation::release(&interface, &pins).map_err(|e| Failure(1, e.to_string()))
         }
         Command::Import { from: Foreign::Tc, file } => import(&file, tc::import),
         Command::Import { from: Foreign::Cisco, file } => import(&file, cisco::import),
@@ -128,11 +129,15 @@ fn ask(socket: &Path, request: &Json) -> Result<Json, Failure> {
     client::ask(socket, request).map_err(|e| Failure(1, e))
 }
 
-fn check(file: &Path, as_json: bool) -> Result<(), Failure> {
+fn check(file: &Path, datapath: Option<Packets>, as_json: bool) -> Result<(), Failure> {
     let name = file.display().to_string();
     let bytes =
         inprofile_experiment::text::file::read(file).map_err(|e| Failure::bad(format!("{name}: {e}")))?;
-    let (config, problems) = match config::parse(&bytes, &name, &router::registry()) {
+    let datapath = datapath.map(|d| match d {
+        Packets::User => Datapath::User,
+        Packets::Kernel => Datapath::Kernel,
+    });
+    let (config, problems) = match config::parse_for(datapath, &bytes, &name, &router::registry()) {
         Ok((config, warnings)) => (Some(config), warnings),
         Err(problems) => (None, problems),
     };

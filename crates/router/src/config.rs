@@ -4,6 +4,7 @@ mod advice;
 mod classes;
 mod customer_file;
 mod customers;
+pub mod datapath;
 pub mod describe;
 mod direction;
 pub mod frames;
@@ -28,16 +29,19 @@ use inprofile_live::code_points::{CodePoints, Dscp};
 use inprofile_live::datapath::Charge;
 use inprofile_live::packet::Control;
 
+use datapath::Datapath;
 use frames::{Frames, Policing};
 use role::{Role, Unsold};
 use services::Service;
 
 pub use queues::{Own, Share};
-pub use read::parse;
+pub use read::{parse, parse_for};
 pub(crate) use values::interface_name;
 
 /// Where the control socket is, if the file doesn't say.
 pub const SOCKET: &str = "/run/inprofiled/control.sock";
+/// Where the kernel's datapath is pinned, if the file doesn't say.
+pub const PINS: &str = "/sys/fs/bpf/inprofiled";
 /// The names of the directions, by the port where packets come in.
 pub const DIRECTIONS: [&str; 2] = ["upstream", "downstream"];
 /// The most customers of one direction.
@@ -50,6 +54,8 @@ pub const MOST_CLASSES: usize = 16;
 pub struct Config {
     /// Interfaces: inside, outside.
     pub ports: [String; 2],
+    /// Where packets are handled.
+    pub datapath: Datapath,
     /// The treatment of packets if the router finds itself at fault.
     pub fail: Fail,
     /// Size of a full IP packet: turns packets into bytes, and is the longest that passes.
@@ -72,6 +78,8 @@ pub struct Config {
     pub user: Option<String>,
     /// Path of the control socket.
     pub socket: PathBuf,
+    /// Where the kernel's datapath is pinned.
+    pub pins: PathBuf,
     /// The group that may use the control socket, besides the user himself and root.
     pub group: Option<String>,
     /// Where metrics are served.

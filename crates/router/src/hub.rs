@@ -50,7 +50,9 @@ pub struct Hub {
 
 /// The changes in a new configuration that need a restart.
 fn needs_restart(running: &Config, new: &Config) -> Vec<&'static str> {
-    let fixed: [(&'static str, bool); 9] = [
+    let fixed: [(&'static str, bool); 11] = [
+        ("datapath", new.datapath == running.datapath),
+        ("pins", new.pins == running.pins),
         ("inside, outside", new.ports == running.ports),
         ("packet", new.packet == running.packet),
         ("flows", new.flows == running.flows),

@@ -6,6 +6,7 @@
 //! found them.
 
 use std::io;
+use std::path::Path;
 
 use inprofile_live::io::afpacket::claim;
 use inprofile_live::io::netlink::Netlink;
@@ -117,17 +118,18 @@ impl Isolation {
     }
 }
 
-/// Opens an interface that a router which was killed has left closed.
+/// Opens an interface that a router which was killed has left closed; what its kernel's datapath has pinned for it in this folder is removed.
 ///
 /// # Errors
 /// `AddrInUse` while a router forwards there; else what the system says; with the interface.
-pub fn release(interface: &str) -> io::Result<()> {
+pub fn release(interface: &str, pins: &Path) -> io::Result<()> {
     let open = || {
         let index = interface_index(interface)?;
         if claim::taken(index)? {
             let text = "a router forwards there, and opens it at its end: `inprofiled stop` ends it";
             return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
         }
+        crate::kernel::pins::release(pins, interface)?;
         Netlink::open()?.reopen(index)
     };
     open().map_err(|e| io::Error::new(e.kind(), format!("interface `{interface}`: {e}")))

@@ -29,6 +29,9 @@ pub mod interchange;
 #[cfg(target_os = "linux")]
 pub mod isolation;
 #[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "what maps hold is plain bytes, of which the compiler has to be told")]
+pub mod kernel;
+#[cfg(target_os = "linux")]
 pub mod link_loss;
 pub mod load;
 pub mod log;

@@ -89,7 +89,7 @@ pub struct Pulse(Arc<AtomicU64>);
 
 impl Pulse {
     /// One more round.
-    fn beat(&self) {
+    pub(crate) fn beat(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -15,6 +15,7 @@ use inprofile_live::io::afpacket::{AfPacket, PortOptions};
 use inprofile_live::io::sys::{self as live, Clock};
 use inprofile_live::packet::MOST_BEFORE_IP;
 
+use crate::config::datapath::Datapath;
 use crate::config::{self, Config};
 use crate::hub::Hub;
 use crate::isolation::Isolation;
@@ -48,11 +49,19 @@ struct Open {
     accounts: Accounts,
 }
 
-/// Looks first, then changes; what was changed is put back where something behind it fails.
-fn open(config: &Config) -> io::Result<Open> {
+/// What is opened whatever the datapath.
+pub(crate) struct Opened {
+    pub(crate) control: UnixListener,
+    pub(crate) socket: control::SocketFile,
+    pub(crate) metrics: Option<TcpListener>,
+    pub(crate) log: Option<File>,
+    pub(crate) accounts: Accounts,
+}
+
+/// Opens the control socket, metrics and log.
+pub(crate) fn open_sockets(config: &Config) -> io::Result<Opened> {
     let accounts = privileges::look_up(config)?;
     control::look(&config.socket)?;
-    let to_switch = offload::look(&config.ports, config.fix_offloads)?;
     let log = config.log.file.as_deref().map(log::open).transpose()?;
     if let (Some(log), Some(account)) = (&log, accounts.user) {
         // So that it can be opened anew once we are that user.
@@ -66,6 +75,14 @@ fn open(config: &Config) -> io::Result<Open> {
             })?),
             None => None,
         };
+    Ok(Opened { control, socket, metrics, log, accounts })
+}
+
+/// Looks first, then changes; what was changed is put back where something behind it fails.
+fn open(config: &Config) -> io::Result<Open> {
+    control::look(&config.socket)?;
+    let to_switch = offload::look(&config.ports, config.fix_offloads)?;
+    let Opened { control, socket, metrics, log, accounts } = open_sockets(config)?;
     let note = config.socket.with_extension("offloads");
     let offloads = offload::switch_off(&config.ports, config.fix_offloads, &to_switch, &note, accounts.user)?;
     let ports = config.ports.each_ref().map(|interface| PortOptions {
@@ -109,6 +126,9 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let words = |e: io::Error| e.to_string();
     // The file is read again on every reload, whatever the working directory is then; a link in between is followed again.
     let file = std::path::absolute(file).map_err(|e| files::at(file, &e).to_string())?;
+    if config.datapath == Datapath::Kernel {
+        return crate::kernel::run::run(config, file, fix_offloads);
+    }
     let signals = Signals::take().map_err(words)?;
     let Open {
         mut io,
@@ -255,19 +275,19 @@ fn supervise(
 }
 
 /// A signal's request that may have to wait for a disk.
-enum SlowTask {
+pub(crate) enum SlowTask {
     Reload,
     ReopenLog,
 }
 
 /// A thread that does it.
-struct SlowTasks(SyncSender<SlowTask>);
+pub(crate) struct SlowTasks(SyncSender<SlowTask>);
 
 impl SlowTasks {
     /// So many signals are remembered while one task is done.
     const MOST: usize = 16;
 
-    fn start(hub: Arc<Hub>, notify: Arc<Notify>) -> io::Result<SlowTasks> {
+    pub(crate) fn start(hub: Arc<Hub>, notify: Arc<Notify>) -> io::Result<SlowTasks> {
         let (asks, queue) = sync_channel(SlowTasks::MOST);
         std::thread::Builder::new().name("tasks".into()).spawn(move || {
             for task in queue {
@@ -285,7 +305,7 @@ impl SlowTasks {
         Ok(SlowTasks(asks))
     }
 
-    fn ask(&self, task: SlowTask) {
+    pub(crate) fn ask(&self, task: SlowTask) {
         // One too many: those that wait do the same.
         let _ = self.0.try_send(task);
     }

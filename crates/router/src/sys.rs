@@ -57,6 +57,24 @@ pub fn group(name: &str) -> io::Result<Option<u32>> {
     }
 }
 
+/// Nanoseconds of the kernel's monotonic clock, by which its programs go.
+pub fn monotonic() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a local timespec; this clock is always there, so the call can't fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The number of the kind of file system that a path is in (statfs(2)).
+pub fn file_system(path: &Path) -> io::Result<i64> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: a statfs of zeros is a valid one: numbers.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the string ends with 0, and both live through the call.
+    check(unsafe { libc::statfs(path.as_ptr(), &raw mut found) })?;
+    Ok(found.f_type as i64)
+}
+
 /// The user this process acts as.
 pub fn own_uid() -> u32 {
     // SAFETY: no arguments; it can't fail.

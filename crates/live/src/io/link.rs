@@ -18,6 +18,8 @@ pub struct Link {
     pub carrier_changes: u32,
     /// The bridge, bond or other interface that it is a port of, by its number.
     pub master: Option<u32>,
+    /// The longest packet it sends (IFLA_MTU).
+    pub mtu: Option<u32>,
     /// As it is called.
     pub name: String,
     /// The kind of device, such as `bridge` or `veth`; `None`: a driver.
@@ -60,6 +62,7 @@ impl Link {
             operstate: Operstate(*attribute(about, number::IFLA_OPERSTATE)?.first()?),
             carrier_changes: attribute(about, number::IFLA_CARRIER_CHANGES).and_then(word).unwrap_or(0),
             master: attribute(about, number::IFLA_MASTER).and_then(word),
+            mtu: attribute(about, number::IFLA_MTU).and_then(word),
             name: attribute(about, number::IFLA_IFNAME).and_then(text)?,
             kind: attribute(about, number::IFLA_LINKINFO)
                 .and_then(|info| attribute(info, number::IFLA_INFO_KIND))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use inprofile_router::config::SOCKET;
+use inprofile_router::config::{PINS, SOCKET};
 
 /// A router of two ports that marks, queues and shapes.
 ///
@@ -28,6 +28,9 @@ pub enum Command {
     Check {
         /// The configuration.
         file: PathBuf,
+        /// Say whether it fits this datapath, whatever the file says, and what to write instead where it doesn't.
+        #[arg(long, value_name = "NAME")]
+        datapath: Option<Packets>,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
@@ -107,6 +110,9 @@ pub enum Command {
     Release {
         /// A port.
         interface: String,
+        /// Where the kernel's datapath is pinned: what was left there for this port is removed, and no longer forwards.
+        #[arg(long, value_name = "FOLDER", default_value = PINS)]
+        pins: PathBuf,
     },
     /// Turn another router's configuration into one of ours.
     Import {
@@ -220,4 +226,13 @@ mod tests {
     fn the_line_is_sound() {
         super::Line::command().debug_assert();
     }
+}
+
+/// Where packets are handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Packets {
+    /// By the process: queues, shapers, every mechanism.
+    User,
+    /// By the kernel: meters, marking and policing.
+    Kernel,
 }

@@ -4,8 +4,9 @@ use inprofile_core::params::{Value, Values};
 use inprofile_core::units::{Bytes, Rate};
 use inprofile_experiment::text::Section;
 
+use super::datapath::Datapath;
 use super::role::Role;
-use super::{Class, Config, DIRECTIONS, Direction, Fail};
+use super::{Class, Config, Customer, DIRECTIONS, Direction, Fail};
 
 /// A queue that takes longer than this to drain is worth a word.
 const LONG_QUEUE_S: f64 = 2.0;
@@ -22,6 +23,10 @@ pub(super) fn look(root: &Section<'_, '_>, config: &Config) {
     unsafe_choices(root, config);
     for (direction, key) in config.directions.iter().zip(DIRECTIONS) {
         if let Some(direction) = direction {
+            if config.datapath == Datapath::Kernel {
+                super_packets(root, config, direction, key);
+                continue;
+            }
             contracts(root, direction, key);
             for (i, class) in direction.classes.iter().enumerate().skip(Direction::CONTROL + 1) {
                 queue(root, &path(direction, key, i), direction, class, config.full_packet());
@@ -89,6 +94,27 @@ fn starving(root: &Section<'_, '_>, direction: &Direction, key: &str) {
             &root.locate(&format!("{key}.classes")),
             format!("the class {} is served first and has no rate: it can take the whole link", class.name),
             "give it a rate, as RFC 3246 asks of expedited forwarding",
+        );
+    }
+}
+
+/// The longest packet that offloads hand over.
+const SUPER_PACKET: f64 = 65_536.0;
+
+/// In the kernel's datapath several packets may come as one, and are metered as one.
+fn super_packets(root: &Section<'_, '_>, config: &Config, direction: &Direction, key: &str) {
+    let holds = |c: &Customer| {
+        let depths = c.marker.values.0.iter().filter_map(|(_, value)| match value {
+            Value::Backlog(depth) => Some(depth.bytes(config.full_packet())),
+            _ => None,
+        });
+        depths.fold(0.0, f64::max) >= SUPER_PACKET
+    };
+    if let Some(customer) = direction.customers.iter().find(|c| !holds(c)).filter(|_| !config.fix_offloads) {
+        root.report().warning(
+            &root.locate(&format!("{key}.customers")),
+            format!("with offloads on, up to 64 kB of a flow come as one and are metered as one: no bucket of {}'s holds that", customer.name),
+            "write fix_offloads = true, which has every packet metered by itself, or depths of at least \"66 kB\"",
         );
     }
 }

@@ -10,6 +10,7 @@ use inprofile_experiment::text::{Entry, Section};
 use inprofile_live::code_points::{CodePoints, Dscp};
 use inprofile_live::packet::{Control, SHORTEST_PAYLOAD};
 
+use super::datapath::{self, Datapath};
 use super::{Class, MOST_CLASSES, values};
 
 /// The name of the class of control frames.
@@ -45,6 +46,7 @@ pub(super) struct Link<'a> {
     pub(super) rate: Option<Rate>,
     pub(super) packet: Bytes,
     pub(super) registry: &'a Registry,
+    pub(super) datapath: Datapath,
 }
 
 /// The classes that are served before the assured one.
@@ -70,7 +72,12 @@ fn one(table: &Section<'_, '_>, link: &Link<'_>, points: CodePoints, seen: &[Cla
     let entry = table.need("name", "\"voice\"");
     let name = entry.as_ref().and_then(|e| values::name(e, "\"voice\""));
     let list = table.need("dscp", "[\"EF\"]").and_then(|e| code_points(&e, points, seen));
-    let class = class(table, name.as_deref().unwrap_or(""), &["name", "dscp"], link);
+    let class = if link.datapath == Datapath::Kernel {
+        datapath::refuse_queues(|k| table.get(k), &["aqm", "limit", "rate"]);
+        datapath::class(link.registry, name.as_deref().unwrap_or(""))
+    } else {
+        class(table, name.as_deref().unwrap_or(""), &["name", "dscp"], link)
+    };
     let (entry, name) = (entry?, name?);
     if [CONTROL, ASSURED, BEST_EFFORT].contains(&name.as_str()) || seen.iter().any(|c| c.name == name) {
         return entry.wrong(Wrong::new("another class has this name", "give each its own"));

@@ -10,6 +10,7 @@ use inprofile_experiment::text::{Entry, Section};
 use inprofile_live::code_points::{CodePoints, Dscp};
 
 use super::classes::{self, Link};
+use super::datapath::{self, Datapath};
 use super::templates::{Common, IDENTITY, Terms};
 use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, services, values};
 use crate::policy::Owners;
@@ -17,6 +18,9 @@ use crate::policy::Owners;
 /// The keys of a template.
 const COMMON: [&str; 9] =
     ["dscp", "contract", "marker", "services", "queue", "best_effort", "rate", "burst", "priority"];
+
+/// Those of them that are about a queue of his own.
+const OF_QUEUES: [&str; 6] = ["queue", "best_effort", "rate", "burst", "priority", "quantum"];
 
 /// Reads all of them, and the names of the groups.
 pub(super) fn read(
@@ -109,14 +113,24 @@ fn customer(
     let marker = terms.with("marker").need("marker", "{ kind = \"token_bucket\", depth = \"30 kB\" }");
     let contract = contract?;
     let place = Context { link_rate: None, contract, packet: link.packet, limit: None };
-    let marker = marker.and_then(|e| classes::marker(&e, link.registry, &place));
+    let kernel = link.datapath == Datapath::Kernel;
+    let marker = marker.and_then(|e| {
+        let marker = classes::marker(&e, link.registry, &place)?;
+        if kernel {
+            datapath::meter(&e, &marker, &place)?;
+        }
+        Some(marker)
+    });
+    if kernel {
+        datapath::refuse_queues(|k| terms.get(k), &OF_QUEUES);
+    }
     let services = services::read(terms.with("services"), classes, link.packet);
     let dscp = match given? {
         list if list.is_empty() => metered(points),
         list => list,
     };
     let (prefixes, ports, services, circuits) = (prefixes?, ports?, services?, circuits?);
-    let own = queues::read(terms, &services, contract, link, classes)?;
+    let own = if kernel { None } else { queues::read(terms, &services, contract, link, classes)? };
     let (name, marker, group, place) = (name?, marker?, None, 0);
     let customer =
         Customer { name, prefixes, ports, dscp, contract, marker, services, circuits, group, own, place };

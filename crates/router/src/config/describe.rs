@@ -7,6 +7,7 @@ use inprofile_live::code_points::Dscp;
 use inprofile_live::packet::Control;
 use serde_json::{Value as Json, json};
 
+use super::datapath::Datapath;
 use super::frames::Policing;
 use super::role::{Role, Unsold};
 use super::services::Service;
@@ -19,6 +20,8 @@ pub fn json(config: &Config) -> Json {
     let mut out = json!({
         "inside": config.ports[0],
         "outside": config.ports[1],
+        "datapath": config.datapath.name(),
+        "pins": (config.datapath == Datapath::Kernel).then_some(&config.pins),
         "fail": config.fail.name(),
         "link_loss": config.link_loss.name(),
         "packet": config.packet.to_string(),
@@ -38,6 +41,14 @@ pub fn json(config: &Config) -> Json {
     });
     for (direction, key) in config.directions.iter().zip(DIRECTIONS) {
         out[key] = direction.as_ref().map_or(Json::Null, |d| one(d, config));
+        if let (Datapath::Kernel, Json::Object(of)) = (config.datapath, &mut out[key]) {
+            // Nothing waits: what is said of queues stands for none.
+            ["rate", "shared"].into_iter().for_each(|key| drop(of.remove(key)));
+            for class in of.get_mut("classes").and_then(Json::as_array_mut).into_iter().flatten() {
+                let kept = ["name", "dscp"].map(|key| (key, class[key].clone()));
+                *class = kept.into_iter().filter(|(_, value)| !value.is_null()).collect();
+            }
+        }
     }
     out
 }

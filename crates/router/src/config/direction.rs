@@ -4,9 +4,11 @@ use inprofile_core::registry::Registry;
 use inprofile_core::units::Bytes;
 use inprofile_experiment::text::Entry;
 use inprofile_experiment::text::problem::Wrong;
+use inprofile_experiment::text::quantity::FASTEST;
 use inprofile_live::code_points::CodePoints;
 
 use super::classes::{ASSURED, BEST_EFFORT, Link, class, classes, control_class, control_limit, marker};
+use super::datapath::{self, Datapath};
 use super::frames::Frames;
 use super::role::{self, RoleSettings};
 use super::{Direction, customers, queues};
@@ -14,6 +16,7 @@ use super::{Direction, customers, queues};
 /// The file's settings for all directions.
 pub(super) struct FileWide<'a> {
     pub(super) registry: &'a Registry,
+    pub(super) datapath: Datapath,
     /// Size of a full packet on the link.
     pub(super) packet: Bytes,
     pub(super) points: CodePoints,
@@ -23,7 +26,7 @@ pub(super) struct FileWide<'a> {
 
 /// Reads one direction.
 pub(super) fn read(entry: &Entry<'_, '_>, file_wide: &FileWide<'_>) -> Option<Direction> {
-    let FileWide { registry, packet, points, frames, .. } = *file_wide;
+    let FileWide { registry, datapath, packet, points, frames, .. } = *file_wide;
     let own = [
         "rate",
         "queue",
@@ -37,13 +40,25 @@ pub(super) fn read(entry: &Entry<'_, '_>, file_wide: &FileWide<'_>) -> Option<Di
         role::OLD_KEY,
     ];
     let section = entry.section(&[&own[..], &role::KEYS].concat())?;
-    let rate = section.need("rate", "\"10 Mbit/s\"").and_then(|e| e.positive_rate());
+    let kernel = datapath == Datapath::Kernel;
+    if kernel {
+        datapath::refuse_queues(|k| section.get(k), &["rate", "queue", BEST_EFFORT, "aggregate", "shared"]);
+    }
+    let rate = if kernel {
+        Some(FASTEST)
+    } else {
+        section.need("rate", "\"10 Mbit/s\"").and_then(|e| e.positive_rate())
+    };
     let said = RoleSettings::read(&section).and_then(|said| said.with_old_key(&section));
-    let link = Link { rate, packet, registry };
+    let link = Link { rate, packet, registry, datapath };
     let before = classes(&section, &link, points);
     let example = "{ aqm = \"rio\", limit = \"100 packets\", … }";
-    let queue = section.need("queue", example).and_then(|e| class(&e.open(example)?, ASSURED, &[], &link));
-    let last = match section.get(BEST_EFFORT) {
+    let queue = if kernel {
+        datapath::class(registry, ASSURED)
+    } else {
+        section.need("queue", example).and_then(|e| class(&e.open(example)?, ASSURED, &[], &link))
+    };
+    let last = match section.get(BEST_EFFORT).filter(|_| !kernel) {
         Some(e) => {
             class(&e.open("{ aqm = \"drop_tail\", limit = \"100 packets\" }")?, BEST_EFFORT, &[], &link)
                 .map(Some)
@@ -82,7 +97,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, file_wide: &FileWide<'_>) -> Option<Di
         return section.get("customers")?.wrong(Wrong::new(problem, "give fewer customers services"));
     }
     nothing_given_away.then_some(())?;
-    if let Some(entry) = section.get("aggregate") {
+    if let Some(entry) = section.get("aggregate").filter(|_| !kernel) {
         let place = direction.place_of_aggregate(packet);
         direction.aggregate = Some(marker(&entry, registry, &place)?);
     }

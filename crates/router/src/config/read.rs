@@ -9,11 +9,12 @@ use inprofile_experiment::text::problem::{Problem, Wrong};
 use inprofile_experiment::text::{Document, Entry, Report, Section};
 use inprofile_live::code_points::CodePoints;
 
+use super::datapath::Datapath;
 use super::direction::FileWide;
 use super::role::RoleSettings;
 use super::values::{dscp, interface_name, name};
 use super::{
-    Config, DIRECTIONS, Fail, Level, LinkLoss, Log, SOCKET, advice, customer_file, direction, frames,
+    Config, DIRECTIONS, Fail, Level, LinkLoss, Log, PINS, SOCKET, advice, customer_file, direction, frames,
 };
 
 /// Customers who have series of their own, if the file doesn't say.
@@ -26,10 +27,23 @@ const LONGEST_SOCKET: usize = 107;
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parse(bytes: &[u8], file: &str, registry: &Registry) -> Result<(Config, Vec<Problem>), Vec<Problem>> {
+    parse_for(None, bytes, file, registry)
+}
+
+/// The same for this datapath, whatever the file says.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse_for(
+    datapath: Option<Datapath>,
+    bytes: &[u8],
+    file: &str,
+    registry: &Registry,
+) -> Result<(Config, Vec<Problem>), Vec<Problem>> {
     let mut document = Document::parse_bytes(bytes, file, &[])?;
     customer_file::take_in(&mut document, file)?;
     let report = Report::new(&document);
-    let config = root(&report, registry);
+    let config = root(&report, registry, datapath);
     let failed = report.has_errors();
     let problems = report.finish();
     match config {
@@ -38,10 +52,12 @@ pub fn parse(bytes: &[u8], file: &str, registry: &Registry) -> Result<(Config, V
     }
 }
 
-fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
+fn root(report: &Report<'_>, registry: &Registry, datapath: Option<Datapath>) -> Option<Config> {
     let known = [
         "inside",
         "outside",
+        "datapath",
+        "pins",
         "fail",
         "link_loss",
         "role",
@@ -71,6 +87,10 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
         }
         Some(name)
     });
+    let written = root
+        .get("datapath")
+        .map_or(Some(Datapath::User), |e| e.word(&["user", "kernel"], "choice").and_then(Datapath::named));
+    let datapath = datapath.map_or(written?, |chosen| chosen);
     let fail = match root.get("fail") {
         Some(e) => {
             e.word(&["open", "closed"], "choice").map(|w| if w == "open" { Fail::Open } else { Fail::Closed })
@@ -90,6 +110,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     let user = optional(&root, "user", |e| name(&e, "\"inprofiled\""));
     let points = code_points(&root);
     let (socket, group) = control(&root)?;
+    let pins = root.get("pins").map_or(Some(PINS.into()), |e| absolute(&e));
     let metrics = optional(&root, "metrics", |e| listen(&e));
     let most_customer_series = customer_series(&root);
     let log = log(&root);
@@ -97,7 +118,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     let full = Bytes(u64::from(packet) + u64::from(overhead));
     let frames = frames::read(&root, Some(full));
     let (points, frames, role) = (points?, frames?, role?);
-    let file_wide = FileWide { registry, packet: full, points, role, frames };
+    let file_wide = FileWide { registry, datapath, packet: full, points, role, frames };
     let mut directions = [None, None];
     let mut whole = true;
     for (slot, key) in directions.iter_mut().zip(DIRECTIONS) {
@@ -115,6 +136,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     }
     let config = Config {
         ports: [inside?, outside?],
+        datapath,
         fail: fail?,
         packet: Bytes(u64::from(packet)),
         overhead,
@@ -126,6 +148,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
         fix_offloads: fix_offloads?,
         user: user?,
         socket: socket?,
+        pins: pins?,
         group: group?,
         metrics: metrics?,
         most_customer_series: most_customer_series?,

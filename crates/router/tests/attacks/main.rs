@@ -4,6 +4,7 @@ mod bench;
 mod circuits;
 mod classes;
 mod frames;
+mod generate;
 mod long_run;
 mod meter;
 mod mutated;

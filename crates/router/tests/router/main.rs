@@ -11,6 +11,7 @@ mod faults;
 mod forwarding;
 mod frames;
 mod host;
+mod kernel;
 mod links;
 mod mtu;
 mod neighbours;

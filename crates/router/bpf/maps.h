@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* The maps. `inprofiled` sets how many entries those have that grow with the file. */
+#pragma once
+
+#include "read.h"
+
+#define MAP(name, kind, keys, values, entries, how)    \
+	struct {                                       \
+		__uint(type, kind);                    \
+		__uint(max_entries, entries);          \
+		__uint(map_flags, how);                \
+		__type(key, keys);                     \
+		__type(value, values);                 \
+	} name SEC(".maps")
+
+MAP(state, BPF_MAP_TYPE_ARRAY, __u32, struct state, 1, 0);
+MAP(totals, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct totals, 2, 0);
+MAP(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct seen, 1, 0);
+/* bank * 2 + direction. */
+MAP(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rules, 4, 0);
+/* (bank * 2 + direction) * capacity + account. */
+MAP(terms, BPF_MAP_TYPE_ARRAY, __u32, struct terms, 4, 0);
+/* direction * capacity + account. */
+MAP(accounts, BPF_MAP_TYPE_ARRAY, __u32, struct account, 2, 0);
+MAP(circuits, BPF_MAP_TYPE_HASH, struct circuit_key, struct circuit, 1 << 17, BPF_F_NO_PREALLOC);
+MAP(prefixes, BPF_MAP_TYPE_LPM_TRIE, struct prefix_key, struct prefix, 1 << 20, BPF_F_NO_PREALLOC);
+MAP(owners, BPF_MAP_TYPE_HASH, struct port_key, __u32, 1 << 20, BPF_F_NO_PREALLOC);
+MAP(senders, BPF_MAP_TYPE_HASH, struct sender_key, struct sender, 1 << 18, BPF_F_NO_PREALLOC);
+MAP(together, BPF_MAP_TYPE_ARRAY, __u32, struct all_kinds, 2, 0);
+MAP(addresses, BPF_MAP_TYPE_LRU_HASH, struct address_key, struct address, 4096, 0);
+MAP(fragments, BPF_MAP_TYPE_LRU_HASH, struct fragment_key, struct fragment, 8192, 0);
+/* direction * capacity + account: whose it is, for the next process. No program looks. */
+MAP(names, BPF_MAP_TYPE_ARRAY, __u32, struct name, 2, 0);

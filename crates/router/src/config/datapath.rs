@@ -1,0 +1,78 @@
+//! `datapath`: whether packets go through this process, or stay in the kernel; and what is refused there, with what to write instead.
+
+use inprofile_core::params::{Context, Value};
+use inprofile_core::registry::{AnyMarker, Registry};
+use inprofile_core::units::{Backlog, Bytes};
+use inprofile_experiment::text::Entry;
+use inprofile_experiment::text::named::Mechanism;
+use inprofile_experiment::text::problem::Wrong;
+
+use super::{Class, classes};
+
+/// The most that the buckets of a meter hold together in the kernel, where they are counted in 64 bits.
+pub const MOST_DEPTH: u64 = 1 << 30;
+/// The meters there are in the kernel.
+pub const METERS: [&str; 4] = ["token_bucket", "srtcm", "trtcm", "rfc4115"];
+
+/// Where packets are handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Datapath {
+    /// In this process: every mechanism there is, queues and shapers.
+    #[default]
+    User,
+    /// By programs at the ports' ingress hooks: metered, marked or dropped, and sent at once.
+    Kernel,
+}
+
+impl Datapath {
+    /// As in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["user", "kernel"][self as usize]
+    }
+
+    /// By its name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Datapath> {
+        [Datapath::User, Datapath::Kernel].into_iter().find(|d| d.name() == name)
+    }
+}
+
+/// Or the other datapath.
+const ELSE: &str = "datapath = \"user\"";
+
+/// Refuses keys that are about waiting packets; the rest of the table is read all the same.
+pub(super) fn refuse_queues<'d: 'r, 'r>(get: impl Fn(&str) -> Option<Entry<'d, 'r>>, keys: &[&str]) {
+    for key in keys {
+        let Some(entry) = get(key) else { continue };
+        let problem = match *key {
+            "rate" => "nothing is shaped in the kernel's datapath",
+            "aggregate" => "in the kernel's datapath only a customer's own packets are metered together",
+            _ => "no packet waits in the kernel's datapath",
+        };
+        entry.wrong::<()>(Wrong::new(problem, format!("leave {key} out, or write {ELSE}")));
+    }
+}
+
+/// A class in which nothing waits.
+pub(super) fn class(registry: &Registry, name: &str) -> Option<Class> {
+    let class = classes::control_class(registry)?;
+    Some(Class { name: name.to_owned(), limit: Backlog::Packets(1_000_000.0), ..class })
+}
+
+/// Whether a meter can be one of the kernel's.
+pub(super) fn meter(entry: &Entry<'_, '_>, marker: &Mechanism<AnyMarker>, place: &Context) -> Option<()> {
+    if !METERS.contains(&marker.name) {
+        let problem = format!("there is no {} in the kernel's datapath", marker.name);
+        return entry.wrong(Wrong::new(problem, format!("write one of {}, or {ELSE}", METERS.join(", "))));
+    }
+    let depths = marker.values.0.iter().filter_map(|(_, value)| match value {
+        Value::Backlog(depth) => Some(depth.bytes(place.packet)),
+        _ => None,
+    });
+    if depths.sum::<f64>() > MOST_DEPTH as f64 {
+        let problem = format!("buckets of more than {} together", Bytes(MOST_DEPTH));
+        return entry.wrong(Wrong::new(problem, format!("write less, or {ELSE}")));
+    }
+    Some(())
+}

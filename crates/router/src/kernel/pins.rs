@@ -1,0 +1,91 @@
+//! Where maps and links are pinned, so that they outlive this process: a folder for each pair of ports in a file system of the kernel's
+//! (bpffs). What is there forwards; what is removed is gone with its last user.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The number of the maps' layout: maps of another are not taken over.
+const LAYOUT: u32 = 1;
+/// The links of the two ports.
+const LINKS: [&str; 2] = ["link_inside", "link_outside"];
+/// BPF_FS_MAGIC.
+const BPFFS: i64 = 0xcafe_4a11;
+
+/// The pins of one pair of ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pins {
+    /// The folder of both.
+    pub folder: PathBuf,
+}
+
+/// A name as bpffs takes it: a dot is kept for itself there.
+fn plain(name: &str) -> String {
+    name.replace('.', "%2e")
+}
+
+impl Pins {
+    /// Those of these ports; the folder is made.
+    ///
+    /// # Errors
+    /// There is no bpffs, with what to do; else what the system says.
+    pub fn open(root: &Path, ports: &[String; 2]) -> Result<Pins, String> {
+        let at = |path: &Path, e: &io::Error| format!("{}: {e}{}", path.display(), crate::files::remedy(e));
+        let parent = root.parent().unwrap_or(root);
+        let there = [root, parent].into_iter().find(|p| p.exists()).unwrap_or(parent);
+        if crate::sys::file_system(there).map_err(|e| at(there, &e))? != BPFFS {
+            let place = there.display();
+            return Err(format!(
+                "{place} is no bpffs, in which the kernel's datapath outlives this process\n  `mount -t bpf bpf {place}`; or name another folder in `pins`"
+            ));
+        }
+        let [inside, outside] = ports.each_ref().map(|p| plain(p));
+        let folder = root.join(format!("{LAYOUT}+{inside}+{outside}"));
+        fs::create_dir_all(&folder).map_err(|e| at(&folder, &e))?;
+        Ok(Pins { folder })
+    }
+
+    /// The link of a port.
+    #[must_use]
+    pub fn link(&self, port: usize) -> PathBuf {
+        self.folder.join(LINKS[port])
+    }
+
+    /// Removes all: links first, so that nothing forwards that is half there.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn remove(&self) -> io::Result<()> {
+        for port in 0..2 {
+            match fs::remove_file(self.link(port)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+        for entry in fs::read_dir(&self.folder)? {
+            fs::remove_file(entry?.path())?;
+        }
+        fs::remove_dir(&self.folder)
+    }
+}
+
+/// Removes what a process that was killed has left pinned for an interface, as either port; how many pairs that were.
+///
+/// # Errors
+/// The system's error.
+pub fn release(root: &Path, interface: &str) -> io::Result<usize> {
+    let mut released = 0;
+    let entries = match fs::read_dir(root) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    for entry in entries {
+        let folder = entry?.path();
+        let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+        if name.split('+').skip(1).any(|port| port == plain(interface)) {
+            Pins { folder }.remove()?;
+            released += 1;
+        }
+    }
+    Ok(released)
+}

@@ -1,0 +1,18 @@
+//! The kernel's datapath against the router in user space: the same file, the same frames at the same times; under BPF_PROG_TEST_RUN with
+//! a virtual clock, and between namespaces.
+//!
+//! It takes root, or CAP_BPF and CAP_NET_ADMIN; ALLOW_MISSING=bpf leaves it out where the kernel lets nobody load a program.
+
+#[path = "../attacks/frames.rs"]
+#[expect(dead_code, reason = "attacks know more of a frame")]
+mod frames;
+#[path = "../attacks/generate.rs"]
+mod generate;
+#[path = "../attacks/oracle.rs"]
+#[expect(dead_code, reason = "attacks ask it more")]
+mod oracle;
+
+mod meters;
+mod parity;
+mod several;
+mod tried;
