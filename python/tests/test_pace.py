@@ -94,3 +94,11 @@ def test_an_experiment_is_begun_as_it_is() -> None:
     assert building >= 0
     assert 0 < each < 1e-4
     assert pace.seconds([(one.with_({"measure.at": "bottleneck"}), 3)]) > 0
+
+
+def test_flows_that_come_late_or_leave_do_so_sooner_in_the_moment() -> None:
+    one = inprofile.parse(inprofile.STARTER).with_(duration="2000 s", seeds=1)
+    for start in ("1500 s", "uniform 500..1500 s", ["0 s", "10 s", "1000 s", "1900 s"]):
+        late = one.with_({"flows.assured.start": start, "flows.assured.stop": "1950 s"})
+        _, each = pace.took(late)
+        assert 0 < each < 1e-4

@@ -8,8 +8,9 @@ the expectation is wrong by cancels.
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from .. import _internal
@@ -25,6 +26,10 @@ MOST = 6
 """Experiments that are begun, of however many there are."""
 _BEGUN = 20_000
 """Expected packets of the shorter moment; the longer has four times as many, or the whole run."""
+_ENOUGH = 0.03
+"""Seconds: a moment of less is followed by a longer one."""
+
+_TIME = re.compile(r"([0-9][0-9.e+-]*) (s|ms|us|µs|ns|ps)\b")
 
 
 class Timed(Protocol):
@@ -45,13 +50,17 @@ def took(scenario: Timed) -> tuple[float, float]:
     from ..metrics.quantity import in_seconds
 
     whole = scenario.expected_packets(seeds=1)
-    duration = in_seconds(scenario.check().effective["duration"])
-    points = []
-    for packets in (_BEGUN, 4 * _BEGUN):
+    effective = scenario.check().effective
+    duration = in_seconds(effective["duration"])
+    points: list[tuple[float, float]] = []
+    packets = _BEGUN
+    # Longer ones where packets cost little: slow start, too, is then a smaller part.
+    while len(points) < 2 or (points[-1][1] < _ENOUGH and points[-1][0] < whole):
         share = min(1.0, packets / max(whole, 1.0))
         # The lesser of two: a process's first run also loads what all share.
-        points.append((share * whole, min(_timed(scenario, share * duration) for _ in range(2))))
-    (fewer, short), (more, long) = points
+        points.append((share * whole, min(_timed(scenario, effective, duration, share) for _ in range(2))))
+        packets *= 4
+    (fewer, short), (more, long) = points[-2:]
     if more <= fewer:
         # The whole run is short.
         return 0.0, min(short, long) / max(more, 1.0)
@@ -59,13 +68,29 @@ def took(scenario: Timed) -> tuple[float, float]:
     return max(0.0, short - fewer * each), each
 
 
-def _timed(scenario: Timed, duration: float) -> float:
-    """Seconds of one core for the first `duration` seconds, measured from the beginning."""
-    end = f"{max(duration, 1e-6):.6f} s"
-    cut = scenario.with_({"duration": end, "measure.from": "0 s", "measure.to": end})
+def _timed(scenario: Timed, effective: Mapping[str, Any], duration: float, share: float) -> float:
+    """Seconds of one core for a run of so much of its duration, measured from the beginning."""
+    end = f"{max(share * duration, 1e-6):.6f} s"
+    changes: dict[str, object] = {"duration": end, "measure.from": "0 s", "measure.to": end}
+    for group in effective.get("flows", ()):
+        for key in ("start", "stop"):
+            if group.get(key) is not None and share < 1:
+                changes[f"flows.{group['name']}.{key}"] = _sooner(group[key], share)
+    cut = scenario.with_(changes)
     begun = time.process_time()
     cut.run(seeds=1, jobs=1)
     return time.process_time() - begun
+
+
+def _sooner(when: str | Sequence[str], share: float) -> str | list[str]:
+    """A time or times, as an effective experiment writes them, after so much of each.
+
+    >>> _sooner("uniform 0 s..100 s", 0.01), _sooner(["20 s", "500 ms"], 0.1)
+    ('uniform 0.000000000 s..1.000000000 s', ['2.000000000 s', '50.000000000 ms'])
+    """
+    if not isinstance(when, str):
+        return [str(_sooner(one, share)) for one in when]
+    return _TIME.sub(lambda found: f"{share * float(found[1]):.9f} {found[2]}", when)
 
 
 def sampled(items: Sequence[T]) -> list[T]:
