@@ -181,3 +181,42 @@ def test_what_the_experiment_does_not_have_is_refused(tmp_path: Path, old: str, 
     assert answer.exit_code == 2, answer.output
     assert said in answer.stderr
     assert not (tmp_path / "out").exists()
+
+
+LINES = Path(__file__).parents[2] / "crates/router/src/config/tests/customer_lines.txt"
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in LINES.read_text("utf-8").splitlines() if not line.startswith("#")]
+)
+def test_lines_are_taken_and_refused_as_the_router_does(line: str) -> None:
+    outcome, rows = line.split(" ", 1)
+    data = "name,prefix,vlan,session,port,contract,plan\n" + rows.replace(" ; ", "\n") + "\n"
+    if outcome == "ok":
+        assert parse_customers(data.encode()).text() == data
+    else:
+        with pytest.raises(CustomerError, match=r"^customers\.csv:[23]: "):
+            parse_customers(data.encode())
+
+
+def test_a_number_of_five_thousand_digits_is_no_vlan() -> None:
+    with pytest.raises(CustomerError, match="no such VLAN"):
+        parse_customers(f"name,vlan,plan\na,{'9' * 5000},gold\n".encode())
+
+
+def test_groups_of_customers_are_the_routers_alone() -> None:
+    with pytest.raises(CustomerError, match="plan knows no groups of customers"):
+        parse_customers(b"name,prefix,plan,group\na,10.0.0.0/24,gold,x\n")
+
+
+def test_everybody_else_takes_neither_a_customers_name_nor_his_addresses() -> None:
+    def rest(lines: str) -> str:
+        customers = parse_customers(f"name,prefix,vlan,plan\n{lines}".encode())
+        question = question_of(parse(FILE), None, customers)
+        tried = Tried(question.schemes[1], {"T": 0.02}, RunFigures((), {}, ()), Judged(0, 0, 0, 0, 0))
+        text = router_text(question, tried)
+        return next(line for line in text.splitlines() if line.startswith("customers = "))
+
+    assert 'name = "everybody-else", prefix = ["0.0.0.0/0", "::/0"]' in rest("a,0.0.0.0/0,7,gold\n")
+    assert 'name = "everybody-else-2", prefix = ["::/0"]' in rest("everybody-else,0.0.0.0/0,,gold\n")
+    assert rest("a,0.0.0.0/0 ::/0,,gold\n") == 'customers = "customers.csv"'

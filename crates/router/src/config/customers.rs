@@ -162,7 +162,7 @@ fn vlan(entry: &Entry<'_, '_>) -> Option<[Option<u16>; 2]> {
     let Some(text) = entry.as_text() else {
         return entry.count_in(1..=4094).map(|n| [Some(n as u16), None]);
     };
-    let number = |text: &str| text.parse().ok().filter(|n| (1..=4094).contains(n));
+    let number = |text: &str| digits(text)?.parse().ok().filter(|n| (1..=4094).contains(n));
     let found = match text.split_once('.') {
         None => number(text).map(|n| [Some(n), None]),
         Some((outer, inner)) => number(outer).zip(number(inner)).map(|(a, b)| [Some(a), Some(b)]),
@@ -205,8 +205,8 @@ fn prefix(entry: &Entry<'_, '_>) -> Option<Prefix> {
             .wrong(Wrong::new("not an address or prefix", "write \"10.0.1.0/24\" or \"2001:db8::/48\""));
     };
     let most = if address.is_ipv4() { 32 } else { 128 };
-    let bits = match bits.map_or(Ok(most), str::parse) {
-        Ok(bits) if bits <= most => bits,
+    let bits = match bits.map_or(Some(most), |b| digits(b)?.parse().ok()) {
+        Some(bits) if bits <= most => bits,
         _ => {
             let remedy = format!("write a length from 0 to {most}, such as \"{address}/{most}\"");
             return entry.wrong(Wrong::new("not the length of a prefix", remedy));
@@ -218,6 +218,11 @@ fn prefix(entry: &Entry<'_, '_>) -> Option<Prefix> {
         return entry.wrong(Wrong::new(problem, format!("write \"{first}\"")));
     }
     Some(first)
+}
+
+/// The text where it is digits alone: Rust reads `+24`, too.
+fn digits(text: &str) -> Option<&str> {
+    text.bytes().all(|b| b.is_ascii_digit()).then_some(text)
 }
 
 /// The first address with the same leading bits.

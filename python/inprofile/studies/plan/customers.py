@@ -4,8 +4,10 @@
     alice,10.0.1.0/24 2001:db8:1::/48,,,4 Mbit/s,gold
     bob,,100 100.7,,2 Mbit/s,home
 
-`plan` is the group of flows of the experiment, and the router's template. There is one way to write a file
-(no quotes, line feeds, no byte order mark): what is read and written again is the same, byte for byte.
+`plan` is the group of flows of the experiment, and the router's template; a column `port` there may be, too.
+There is one way to write a file (no quotes, line feeds, no byte order mark): what is read and written again
+is the same, byte for byte. What a field means is what it means to the router; both are tested with the same
+lines, crates/router/src/config/tests/customer_lines.txt.
 """
 
 from __future__ import annotations
@@ -13,20 +15,25 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ..._input import read_file
+from ...experiment.scenario import ScenarioError, parse
+from ...experiment.starter import STARTER
 from ...metrics.quantity import bits_per_second
 
 __all__ = ["COLUMNS", "Customer", "CustomerError", "Customers", "parse_customers", "read_customers"]
 
-COLUMNS = ("name", "prefix", "vlan", "session", "contract", "plan")
-_IDENTITY = ("prefix", "vlan", "session")
-_NAME = 64
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-_Key = tuple[str | None, str | None, str | None]
+COLUMNS = ("name", "prefix", "vlan", "session", "port", "contract", "plan")
+_IDENTITY = ("prefix", "vlan", "session", "port")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_EVERYBODY = ("0.0.0.0/0", "::/0")
+_Key = tuple[str, str | None, str | None, int | None]
 
 
 class CustomerError(ValueError):
@@ -43,19 +50,24 @@ class Customer:
     vlans: tuple[str, ...]
     """`100`, or `100.7` for VLAN 7 in VLAN 100."""
     sessions: tuple[str, ...]
+    ports: tuple[str, ...]
     contract: str
     """Empty: that of the plan."""
     plan: str
 
     def field(self, column: str) -> str:
         """As the file has it."""
-        lists = {"prefix": self.prefixes, "vlan": self.vlans, "session": self.sessions}
+        lists = {"prefix": self.prefixes, "vlan": self.vlans, "session": self.sessions, "port": self.ports}
         return " ".join(lists[column]) if column in lists else str(getattr(self, column))
 
     def known_by(self) -> Iterator[_Key]:
-        """What its packets are known by: each prefix in each VLAN in each session."""
-        parts = (self.prefixes or (None,), self.vlans or (None,), self.sessions or (None,))
-        return itertools.product(*parts)
+        """What its packets are known by: each prefix in each VLAN in each session, at each port."""
+        return itertools.product(
+            [_plain(prefix) for prefix in self.prefixes] or _EVERYBODY,
+            [".".join(str(int(n)) for n in vlan.split(".")) for vlan in self.vlans] or (None,),
+            [str(int(session)) for session in self.sessions] or (None,),
+            [int(port) for port in self.ports] or (None,),
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,7 @@ class Customers:
             rows = self.of_plan(name)
             values[f"flows.{name}.count"] = len(rows)
             contracts = {row.contract or groups[name]: row.line for row in reversed(rows)}
-            if len({bits_per_second(c) for c in contracts}) > 1:
+            if len({_rate(c) for c in contracts}) > 1:
                 (one, first), (other, second) = sorted(contracts.items(), key=lambda item: item[1])[:2]
                 faults.append(
                     self._fault(
@@ -172,7 +184,7 @@ def _shape(file: str, at: int, line: str) -> str | None:
         return f"{where} the line is empty\n  remove it"
     if '"' in line:
         return f"{where} {line}: a quotation mark\n  write fields without quotation marks"
-    if not line.isprintable():
+    if any(unicodedata.category(c) == "Cc" for c in line):
         return f"{where} a control character\n  remove it; fields have commas between, not tabs"
     return None
 
@@ -186,8 +198,13 @@ def _header(file: str, line: str) -> list[str]:
     faults = [
         f'{file}:1: "{h}": there is no such column\n  write {",".join(COLUMNS)}, or some of these'
         for h in headings
-        if h not in COLUMNS
+        if h not in (*COLUMNS, "group")
     ]
+    if "group" in headings:
+        faults.append(
+            f'{file}:1: "group": plan knows no groups of customers who share a contract\n'
+            "  take the column out, and write the group into the router's file"
+        )
     faults += [
         f'{file}:1: "{h}": the column is there twice\n  keep one of the two'
         for h in COLUMNS
@@ -196,7 +213,7 @@ def _header(file: str, line: str) -> list[str]:
     faults += [f"{file}:1: there is no column {h}\n  add it" for h in ("name", "plan") if h not in headings]
     if not any(h in headings for h in _IDENTITY):
         faults.append(
-            f"{file}:1: nothing says whose packets are meant\n  add a column prefix, vlan or session"
+            f"{file}:1: nothing says whose packets are meant\n  add a column prefix, vlan, session or port"
         )
     return faults
 
@@ -219,50 +236,82 @@ def _row(file: str, at: int, line: str, columns: Sequence[str]) -> Customer:
         return CustomerError(f'{where} {column} = "{value}": {problem}\n  {remedy}')
 
     name = row["name"]
-    if (
-        not name
-        or len(name) > _NAME
-        or not all(c.isalnum() or c in "-_." for c in name)
-        or not name.isascii()
-    ):
+    if not _NAME.fullmatch(name):
         raise wrong("name", name, "this is no name", 'write letters, digits, "-", "_" and ".", such as alice')
     for prefix in words["prefix"]:
         _prefix(prefix, wrong)
     for vlan in words["vlan"]:
-        if not all(n.isdigit() and 1 <= int(n) <= 4094 for n in vlan.split(".")) or vlan.count(".") > 1:
+        if vlan.count(".") > 1 or not all(_whole(n, 4094) for n in vlan.split(".")):
             raise wrong("vlan", vlan, "no such VLAN", "write 100, or 100.7 for VLAN 7 in 100; from 1 to 4094")
-    for session in words["session"]:
-        if not session.isdigit() or not 1 <= int(session) <= 65_535:
-            raise wrong("session", session, "no such session", "write a number from 1 to 65535")
+    for column in ("session", "port"):
+        for number in words[column]:
+            if not _whole(number, 65_535):
+                raise wrong(column, number, f"no such {column}", "write a number from 1 to 65535")
     if not any(words.values()):
         raise CustomerError(
-            f"{where} nothing says whose packets are {name}'s\n  write a prefix, VLAN or session"
+            f"{where} nothing says whose packets are {name}'s\n  write a prefix, VLAN, session or port"
         )
-    if contract := row.get("contract", ""):
-        try:
-            rate = bits_per_second(contract)
-        except (KeyError, ValueError):
-            rate = 0.0
-        if not 0 < rate < float("inf"):
-            raise wrong("contract", contract, "this is no rate", "write a number and its unit: 4 Mbit/s")
-    return Customer(at, name, words["prefix"], words["vlan"], words["session"], contract, row["plan"])
+    contract = row.get("contract", "")
+    if contract and (said := _no_rate(contract)):
+        raise wrong("contract", contract, "this is no rate", said)
+    prefixes, vlans, sessions, ports = (words[column] for column in _IDENTITY)
+    return Customer(at, name, prefixes, vlans, sessions, ports, contract, row["plan"])
 
 
-def _prefix(text: str, wrong: object) -> Network:
-    assert callable(wrong)  # noqa: S101
+def _whole(text: str, most: int) -> bool:
+    """Whether this is a number from 1 to `most`, in the digits 0 to 9."""
+    return bool(re.fullmatch("0*[0-9]{1,6}", text)) and 1 <= int(text.lstrip("0") or "0") <= most
+
+
+@cache
+def _read_rate(text: str) -> str | ScenarioError:
+    """A contract as the engine reads it, which the router does alike."""
     try:
-        return ipaddress.ip_network(text)
-    except ValueError:
-        pass
+        flow = parse(STARTER).with_({"flows.assured.contract": text}).check().effective["flows"][0]
+        return str(flow["contract"])
+    except ScenarioError as error:
+        return error
+
+
+def _rate(text: str) -> float:
+    """bit/s of a contract that has been checked."""
+    return bits_per_second(str(_read_rate(text)))
+
+
+def _no_rate(text: str) -> str:
+    """What to write instead of a contract; empty where it is one."""
+    found = _read_rate(text)
+    return str(found).splitlines()[-1].strip() if isinstance(found, ScenarioError) else ""
+
+
+def _plain(prefix: str) -> str:
+    """The one way to write a prefix that has been checked."""
+    address, _, bits = prefix.partition("/")
+    return str(ipaddress.ip_network(f"{address}/{int(bits)}" if bits else address))
+
+
+def _prefix(text: str, wrong: Callable[[str, str, str, str], CustomerError]) -> None:
+    address, slash, bits = text.partition("/")
     try:
-        network = ipaddress.ip_network(text, strict=False)
+        if "%" in address:
+            raise ValueError
+        at = ipaddress.ip_address(address)
     except ValueError:
         raise wrong(
             "prefix", text, "not an address or prefix", "write 10.0.1.0/24 or 2001:db8::/48"
         ) from None
-    raise wrong(
-        "prefix", text, f"the address has bits beyond its prefix of {network.prefixlen}", f"write {network}"
-    )
+    if not slash:
+        return
+    most = at.max_prefixlen
+    if not re.fullmatch("[0-9]{1,3}", bits) or int(bits) > most:
+        raise wrong(
+            "prefix", text, "not the length of a prefix", f"write a length from 0 to {most}: {at}/{most}"
+        )
+    network = ipaddress.ip_network(f"{at}/{int(bits)}", strict=False)
+    if network.network_address != at:
+        raise wrong(
+            "prefix", text, f"the address has bits beyond its prefix of {int(bits)}", f"write {network}"
+        )
 
 
 def _twice(found: Customers) -> list[str]:
@@ -278,11 +327,13 @@ def _twice(found: Customers) -> list[str]:
                 )
             )
         for key in row.known_by():
-            plain = (str(ipaddress.ip_network(key[0])) if key[0] else None, *key[1:])
-            if (other := owners.setdefault(plain, row)) is not row:
-                column = next(c for c, part in zip(_IDENTITY, key, strict=True) if part)
-                which = next(part for part in key if part)
-                remedy = "give each packets of its own: a longer prefix goes before a shorter one"
+            if (other := owners.setdefault(key, row)) is not row:
+                column = next(c for c in _IDENTITY if row.field(c))
+                which = row.field(column)
+                remedy = (
+                    "give each packets of its own: a longer prefix goes before a shorter one, and equal ones"
+                    " need ports of their own"
+                )
                 faults.append(
                     found._fault(
                         row.line, column, which, f"it is {other.name}'s already, line {other.line}", remedy

@@ -16,6 +16,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,19 @@ def _everybody_else(question: Question, values: Mapping[str, object]) -> dict[st
     marker = next((m for m in markers if m and m != {"kind": "colour", "colour": "out"}), None)
     if marker is None:
         return None
-    return {"name": "everybody-else", "prefix": ["0.0.0.0/0", "::/0"], "marker": marker}
+    rows = question.customers.rows if question.customers else ()
+    # Who has all addresses, in any VLAN and session, leaves nothing to others.
+    taken = {
+        prefix for row in rows for prefix, *circuit, port in row.known_by() if (circuit, port) == _ANYWHERE
+    }
+    prefixes = [prefix for prefix in ("0.0.0.0/0", "::/0") if prefix not in taken]
+    names = {row.name for row in rows}
+    free = (f"everybody-else{f'-{i}' if i > 1 else ''}" for i in count(1))
+    name = next(one for one in free if one not in names)
+    return {"name": name, "prefix": prefixes, "marker": marker} if prefixes else None
+
+
+_ANYWHERE = ([None, None], None)
 
 
 def _identity(kind: str, number: int) -> str:

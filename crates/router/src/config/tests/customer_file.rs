@@ -186,6 +186,20 @@ fn every_bad_line_is_told_with_its_place() {
     }
 }
 
+/// `inprofile plan --customers` reads the same lines alike: its test has this table, too.
+#[test]
+fn lines_are_taken_and_refused_as_plan_does() {
+    let folder = Folder::new("alike");
+    let lines = include_str!("customer_lines.txt").lines().filter(|line| !line.starts_with('#'));
+    for line in lines {
+        let (outcome, rows) = line.split_once(' ').unwrap();
+        let customers =
+            format!("name,prefix,vlan,session,port,contract,plan\n{}\n", rows.replace(" ; ", "\n"));
+        let told = folder.read(FILE, customers.as_bytes()).err();
+        assert_eq!(told.is_none(), outcome == "ok", "{line}: {told:#?}");
+    }
+}
+
 #[test]
 fn a_file_that_is_not_there_is_told_where_it_is_named() {
     let folder = Folder::new("absent");
