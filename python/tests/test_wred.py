@@ -249,3 +249,29 @@ def test_profiles_whose_names_differ_by_a_letter_have_files_of_their_own(tmp_pat
     ran = CliRunner().invoke(app, ["wred", str(tmp_path / "config_db.json"), *given])
     assert ran.exit_code == 1, ran.output
     assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["A_B-2.svg", "A_B.svg"]
+
+
+def test_each_attribute_of_marks_that_is_not_there_is_that_of_drops(tmp_path: Path) -> None:
+    fields = {
+        "ecn": "ecn_all",
+        **{
+            f"{colour}_{key}": value
+            for colour in ("green", "yellow", "red")
+            for key, value in (
+                ("min_threshold", "1000"),
+                ("max_threshold", "9000"),
+                ("drop_probability", "50"),
+            )
+        },
+        "wred_green_enable": "true",
+        "ecn_green_mark_probability": "5",
+        "ecn_yellow_min_threshold": "500",
+    }
+    (tmp_path / "config_db.json").write_text(json.dumps({"WRED_PROFILE": {"p": fields}}), "utf-8")
+    [port] = read(tmp_path / "config_db.json")
+    assert port.profile.drop == {"green": Curve(1000, 9000, 0.5)}
+    assert port.profile.mark == {
+        "green": Curve(1000, 9000, 0.05),
+        "yellow": Curve(500, 9000, 0.5),
+        "red": Curve(1000, 9000, 0.5),
+    }

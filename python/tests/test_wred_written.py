@@ -16,7 +16,7 @@ from inprofile.experiment.dump import written as as_file
 from inprofile.studies.wred import Port, Switch, read
 from inprofile.studies.wred.experiment import switch_of
 from inprofile.studies.wred.profile import COLOURS, Curve, Profile
-from inprofile.studies.wred.written import FORMATS, SPEEDS, Unsayable
+from inprofile.studies.wred.written import FORMATS, SPEEDS, Unsayable, needs
 
 WRED = {
     "aqm": "wred",
@@ -130,6 +130,61 @@ def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path)
     answer = CliRunner().invoke(app, ["wred", str(tmp_path / "mine.toml"), "--to", "sonic"])
     assert answer.exit_code == 2
     assert "sonic cannot say this, and nothing is written" in answer.stderr
+    assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"byte_scaled": True}, "byte_scaled = true: a switch drops small packets as large ones"),
+        ({"wait": True}, "wait = true"),
+        ({"drop": "front"}, 'drop = "front"'),
+        ({"variant": "ns2"}, 'variant = "ns2"'),
+        ({"mean_packet": "500 B"}, 'mean_packet = "500 B"'),
+    ],
+)
+def test_what_no_switch_does_is_refused(change: dict[str, object], said: str) -> None:
+    curve = {"min_th": "20 packets", "max_th": "60 packets", "max_p": 0.1}
+    red = {"aqm": "red", "limit": "200 packets", "w_q": 1.0, **curve, **change}
+    with pytest.raises(Unsayable, match=said):
+        switch_of(parse(STARTER).set("links.bottleneck.queue", red))
+
+
+def test_marks_have_thresholds_of_their_own_only_where_they_differ_from_those_of_drops() -> None:
+    one, other = Curve(10_000, 20_000, 0.1), Curve(5_000, 20_000, 0.1)
+    same = Profile("p", "", dict.fromkeys(COLOURS, one), dict.fromkeys(COLOURS, one))
+    tree = FORMATS["sonic"](Switch((Port(same),)))
+    assert tree["WRED_PROFILE"]["p"]["ecn"] == "ecn_all"
+    assert not [key for key in tree["WRED_PROFILE"]["p"] if key.startswith("ecn_")]
+    assert needs(tree) == []
+    apart = replace(same, mark={**same.mark, "green": other})
+    tree = FORMATS["sonic"](Switch((Port(apart),)))
+    fields = tree["WRED_PROFILE"]["p"]
+    assert {k: v for k, v in fields.items() if k.startswith("ecn_")} == {
+        "ecn_green_min_threshold": "5000",
+        "ecn_green_max_threshold": "20000",
+        "ecn_green_mark_probability": "10",
+    }
+    (needed,) = needs(tree)
+    assert "refuses the whole profile" in needed
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--to", "sonic", "--rate", "1 Gbit/s"], "--rate with --to: it writes what the file says"),
+        (["--to", "sonic", "--check", "--buffer", "9000"], "--buffer and --check with --to"),
+        (["--to", "sonic", "--flows", "9"], "--flows with --to"),
+        (["--to", "sonic", "--queue", "3"], '--queue "3": write a port and a queue: Ethernet0|3'),
+        (["--to", "sonic", "--profile", "p"], "--profile is of a switch's file"),
+        (["--queue", "Ethernet0|3"], "--queue and --dscp are for --to"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(tmp_path: Path, options: list[str], said: str) -> None:
+    written(tmp_path / "wred.toml", parse(STARTER).set("links.bottleneck.queue", WRED))
+    answer = CliRunner().invoke(app, ["wred", str(tmp_path / "wred.toml"), *options])
+    assert answer.exit_code == 2, answer.output
+    assert said in answer.stderr
     assert answer.stdout == ""
 
 

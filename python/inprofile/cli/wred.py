@@ -24,6 +24,8 @@ from .progress import progress
 
 __all__ = ["wred"]
 
+_RTT, _FLOWS, _SEEDS = 1000.0, 8, 5
+
 
 @guarded
 def wred(
@@ -42,13 +44,13 @@ def wred(
         str | None,
         typer.Option(help='The ports\' speed, if the file has none: "100 Gbit/s".', show_default=False),
     ] = None,
-    rtt: Annotated[float, typer.Option(help="Round-trip time without queues, in microseconds.")] = 1000.0,
-    flows: Annotated[int, typer.Option(help="TCP connections that share the queue.")] = 8,
+    rtt: Annotated[float, typer.Option(help="Round-trip time without queues, in microseconds.")] = _RTT,
+    flows: Annotated[int, typer.Option(help="TCP connections that share the queue.")] = _FLOWS,
     buffer: Annotated[
         int | None,
         typer.Option(help="Bytes that the queue may take, if the file does not say it.", show_default=False),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each case.")] = 5,
+    seeds: Annotated[int, typer.Option(help="Runs of each case.")] = _SEEDS,
     to: Annotated[
         str | None,
         typer.Option(
@@ -83,8 +85,22 @@ def wred(
 ) -> None:
     """Check WRED profiles of a switch (SONiC, OpenConfig), draw them, and simulate what they do to TCP."""
     if to is not None:
+        simulated = {
+            "--rate": rate is not None,
+            "--buffer": buffer is not None,
+            "--check": check_only,
+            "--out": out is not None,
+            "--rtt": rtt != _RTT,
+            "--flows": flows != _FLOWS,
+            "--seeds": seeds != _SEEDS,
+            "--json": json_,
+        }
+        if given := [name for name, is_given in simulated.items() if is_given]:
+            raise Refused(f"{' and '.join(given)} with --to: it writes what the file says, and nothing runs")
         _convert(file, profile, to, queue, dscp or [])
         return
+    if queue is not None or dscp:
+        raise Refused("--queue and --dscp are for --to: write --to sonic or --to openconfig")
     try:
         ports = _chosen(read(file), profile)
         traffic = Traffic(rtt * 1e-6, flows, seeds, None if rate is None else _rate(rate), buffer)
@@ -111,10 +127,20 @@ def _convert(file: Path, profile: list[str] | None, to: str, queue: str | None, 
     from ..experiment.scenario import load
     from ..studies.wred import read_switch
     from ..studies.wred.experiment import switch_of
-    from ..studies.wred.written import FORMATS, Unsayable
+    from ..studies.wred.switch import queue_of
+    from ..studies.wred.written import FORMATS, Unsayable, needs
 
     if to not in FORMATS:
         raise Refused(f'--to "{to}": write {" or ".join(FORMATS)}')
+    if file.suffix == ".toml":
+        if profile:
+            raise Refused(
+                "--profile is of a switch's file: an experiment has its measured link's queue alone"
+            )
+        if queue is not None and not all(queue_of(queue)):
+            raise Refused(f'--queue "{queue}": write a port and a queue: Ethernet0|3')
+    elif queue is not None or dscp:
+        raise Refused("--queue and --dscp are of an experiment: a switch's file says them itself")
     try:
         if file.suffix == ".toml":
             switch = switch_of(load(file), queue, _code_points(dscp), remark=to == "openconfig")
@@ -130,7 +156,7 @@ def _convert(file: Path, profile: list[str] | None, to: str, queue: str | None, 
         raise Refused(visible(f"{to} cannot say this, and nothing is written:\n{lines}")) from None
     # A switch's file, not an answer: nothing of ours is in it.
     say(json.dumps(tree, indent=2))
-    notes = [*switch.lost, *([_UNBOUND[to]] if switch.policers else [])]
+    notes = [*switch.lost, *needs(tree), *([_UNBOUND[to]] if switch.policers else [])]
     for note in dict.fromkeys(notes):
         print(visible(f"{file}: {note}"), file=sys.stderr)
 

@@ -7,6 +7,7 @@ Drop-tail is a queue without a profile. A link's classes are queues of one port,
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,21 @@ from .written import Unsayable
 __all__ = ["switch_of"]
 
 _NAME = "inprofile"
+#: What a switch's WRED is like, by the keys of red and wred that say otherwise.
+_PLAIN = {
+    "byte_scaled": False,
+    "wait": False,
+    "drop": "tail",
+    "variant": "floyd93",
+    "mean_packet": "a full packet",
+}
+_INSTEAD = {
+    "byte_scaled": "a switch drops small packets as large ones: write false",
+    "wait": "a switch waits for no packets after a drop: write false",
+    "drop": 'a switch whose buffer is full drops what arrives: write "tail"',
+    "variant": 'a switch has no simulator\'s arithmetic: write "floyd93"',
+    "mean_packet": "a switch's average knows no size of packets: leave it out",
+}
 
 
 def switch_of(
@@ -121,6 +137,10 @@ def _profile(where: str, found: Mapping[str, Any], name: str, faults: list[str])
         faults.append(
             f"{where}: gentle = true: a switch drops everything from max_th on: write gentle = false"
         )
+    for key, plain in _PLAIN.items():
+        if found.get(key, plain) != plain:
+            shown = json.dumps(found[key], ensure_ascii=False)
+            faults.append(f"{where}: {key} = {shown}: {_INSTEAD[key]}")
     # Where red is "as for yellow ones" it is a text.
     given = {c: found if kind == "red" else found[c] for c in COLOURS}
     drop = {

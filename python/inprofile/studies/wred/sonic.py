@@ -118,24 +118,26 @@ def _profile(name: str, fields: Table) -> Profile:
         elif colour not in _ECN[ecn] and any(f"{colour}_{w}_threshold" in fields for w in ("min", "max")):
             notes.append(f"{colour} has thresholds, and wred_{colour}_enable is false: they do nothing")
         if colour in _ECN[ecn]:
-            # Without thresholds of their own, marks go by those of drops.
-            prefix, what = (
-                (f"ecn_{colour}_", "mark_probability") if own else (f"{colour}_", "drop_probability")
-            )
-            mark[colour] = _curve(where, fields, prefix, what)
+            mark[colour] = _curve(where, fields, f"{colour}_", "drop_probability", f"ecn_{colour}_")
     return Profile(name, where, drop, mark, notes=tuple(notes))
 
 
-def _curve(where: str, fields: Table, prefix: str, probability: str) -> Curve:
-    low = _number(where, fields, f"{prefix}min_threshold", None)
-    high = _number(where, fields, f"{prefix}max_threshold", None)
-    percent = _number(where, fields, f"{prefix}{probability}", 100)
-    if percent > 100:
-        raise Unreadable(where, f"{prefix}{probability} = {percent}: write 0 to 100, in percent")
-    if high < low:
-        raise Unreadable(
-            where, f"{prefix}max_threshold = {high} is below {prefix}min_threshold = {low}: swap them"
+def _curve(where: str, fields: Table, prefix: str, probability: str, own: str = "") -> Curve:
+    """A curve; of marks each attribute that is not their `own` is that of drops (SAI, saiwred.h)."""
+    keys = [
+        next((k for k in (f"{own}{mine}", f"{prefix}{theirs}") if own and k in fields), f"{prefix}{theirs}")
+        for mine, theirs in (
+            ("min_threshold", "min_threshold"),
+            ("max_threshold", "max_threshold"),
+            ("mark_probability", probability),
         )
+    ]
+    low, high = (_number(where, fields, key, None) for key in keys[:2])
+    percent = _number(where, fields, keys[2], 100)
+    if percent > 100:
+        raise Unreadable(where, f"{keys[2]} = {percent}: write 0 to 100, in percent")
+    if high < low:
+        raise Unreadable(where, f"{keys[1]} = {high} is below {keys[0]} = {low}: swap them")
     return Curve(low, high, percent / 100)
 
 

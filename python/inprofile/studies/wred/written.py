@@ -14,7 +14,7 @@ from . import openconfig_qos, sonic_qos
 from .profile import COLOURS, Curve, Profile
 from .switch import Switch
 
-__all__ = ["FORMATS", "Unsayable", "openconfig_tree", "sonic_tree"]
+__all__ = ["FORMATS", "Unsayable", "needs", "openconfig_tree", "sonic_tree"]
 
 Tree = dict[str, Any]
 #: openconfig-if-ethernet, ETHERNET_SPEED.
@@ -72,19 +72,31 @@ def _sonic_profile(profile: Profile, faults: list[str]) -> Tree:
     ecn = "ecn_all" if len(marked) == len(COLOURS) else "_".join(["ecn", *(marked or ["none"])])
     fields: Tree = {"ecn": ecn}
     for colour in COLOURS:
-        fields[f"wred_{colour}_enable"] = "true" if colour in profile.drop else "false"
-        for curves, prefix, probability in (
-            (profile.drop, "", "drop_probability"),
-            (profile.mark, "ecn_", "mark_probability"),
-        ):
-            if colour not in curves:
+        drop, mark = profile.drop.get(colour), profile.mark.get(colour)
+        fields[f"wred_{colour}_enable"] = "true" if drop else "false"
+        # Marks go by the thresholds of drops unless they have their own, which few releases of SONiC take.
+        curves = [(drop or mark, "", "drop_probability")]
+        if drop and mark and mark != drop:
+            curves.append((mark, "ecn_", "mark_probability"))
+        for curve, prefix, probability in curves:
+            if curve is None:
                 continue
-            curve = curves[colour]
             percent = _whole_percent(profile, colour, curve, faults)
             fields[f"{prefix}{colour}_min_threshold"] = str(curve.min_th)
             fields[f"{prefix}{colour}_max_threshold"] = str(curve.max_th)
             fields[f"{prefix}{colour}_{probability}"] = str(percent)
     return fields
+
+
+def needs(tree: Tree) -> list[str]:
+    """What a tree for SONiC needs beyond what every release of it has, a sentence each."""
+    marked = [n for n, f in tree.get("WRED_PROFILE", {}).items() if any(k.startswith("ecn_") for k in f)]
+    return [
+        f"{name}: marks have thresholds of their own, ecn_<colour>_…: a SONiC without them (sonic-swss pull"
+        " request 4719, open in July 2026) refuses the whole profile: without them mark where packets are"
+        " dropped"
+        for name in marked
+    ]
 
 
 def openconfig_tree(switch: Switch) -> Tree:
