@@ -275,3 +275,33 @@ def test_each_attribute_of_marks_that_is_not_there_is_that_of_drops(tmp_path: Pa
         "yellow": Curve(500, 9000, 0.5),
         "red": Curve(1000, 9000, 0.5),
     }
+
+
+def test_as_many_packets_are_dropped_as_the_switchs_probability_says() -> None:
+    """Poisson packets at 1.1 of the rate: an eleventh has to be dropped, where the curve is an eleventh."""
+    from inprofile.studies.wred.effect import Case, _queue
+
+    profile = Profile("p", "", dict.fromkeys(("green", "yellow", "red"), Curve(0, 750_000, 1.0)))
+    base = parse(
+        """\
+title = "what a switch drops"
+duration = "60 s"
+measure = { from = "10 s" }
+[[links]]
+name = "l"
+from = "e"
+to = "s"
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = QUEUE
+[[flows]]
+name = "a"
+from = "H*"
+join = { node = "e", rate = "100 Mbit/s" }
+to = "s"
+rtt = "20 ms"
+traffic = { kind = "poisson", rate = "11 Mbit/s", packet = "1500 B" }
+""".replace("QUEUE", _queue(profile, 1_500_000, Case("green", "", "cubic", ecn=False)))
+    )
+    queues = [row["queue_mean"] for row in base.run(seeds=3).queues.to_pylist() if row["queue"] == "l"]
+    assert sum(queues) / len(queues) * 1500 == pytest.approx(750_000 / 11, rel=0.1)

@@ -107,10 +107,10 @@ def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path)
     base = base.set("flows.assured.marker", {"kind": "colour", "colour": "in"})
     switch = switch_of(base.set("links.bottleneck.queue", WRED), "Ethernet0|3")
     [port] = switch.ports
-    assert port.profile.drop["green"] == Curve(20 * port_bytes(port), 40 * port_bytes(port), 0.02)
+    assert port.profile.drop["green"] == Curve(20 * port_bytes(port), 40 * port_bytes(port), 0.04)
     tree = FORMATS["sonic"](switch)
     assert tree["QUEUE"] == {"Ethernet0|3": {"wred_profile": "inprofile"}}
-    assert tree["WRED_PROFILE"]["inprofile"]["red_drop_probability"] == "50"
+    assert tree["WRED_PROFILE"]["inprofile"]["red_drop_probability"] == "100"
     for queue, said in (
         ({**WRED, "w_q": 0.002}, "w_q = 0.002: a switch has powers of two: write 0.00195312"),
         ({**WRED, "averages": "coupled"}, "a switch has one average"),

@@ -191,8 +191,12 @@ def _queue(profile: Profile, limit: int, case: Case) -> str:
 
 
 def _curve(curve: Curve | None, limit: int) -> str:
-    """A colour without a curve has one that the queue cannot reach; a step is one byte wide."""
-    low, high, p = (limit, 2 * limit, 1.0) if curve is None else (curve.min_th, curve.max_th, curve.max_p)
+    """A colour without a curve has one that the queue cannot reach; a step is one byte wide.
+
+    A switch drops packets with the probability; RED's law spaces drops evenly, by up to 1/p packets, and
+    loses 2p/(1 + p) of them: with half of the probability as many, but for a part of p/2.
+    """
+    low, high, p = (limit, 2 * limit, 1.0) if curve is None else (curve.min_th, curve.max_th, curve.max_p / 2)
     if high == low or p == 0:
         low, high, p = max(0, high - 1), max(1, high), 1.0
     return f'{{ min_th = "{low} B", max_th = "{high} B", max_p = {p!r} }}'

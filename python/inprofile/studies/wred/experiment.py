@@ -66,7 +66,14 @@ def switch_of(
     _one_curve(found.ports, effective, faults)
     if faults:
         raise Unsayable("\n".join(dict.fromkeys(faults)))
-    return replace(found, policers=policers)
+    said = (_TWICE.format(where=port.profile.where) for port in found.ports)
+    return replace(found, policers=policers, lost=(*found.lost, *said))
+
+
+_TWICE = (
+    "{where}: probabilities are twice max_p (100 % from 0.5 on): a switch drops packets with its probability,"
+    " and RED, which spaces drops evenly, drops 2p/(1 + p) of them"
+)
 
 
 def _one_queue(link: Mapping[str, Any], queue: str, faults: list[str]) -> Switch:
@@ -157,8 +164,9 @@ def _profile(where: str, found: Mapping[str, Any], name: str, faults: list[str])
 
 
 def _curve(fields: Mapping[str, Any]) -> Curve:
+    """A switch drops packets with its probability; RED's law, which spaces drops, loses twice as many."""
     low, high = (round(fields[key]["bytes"]) for key in ("min_th", "max_th"))
-    return Curve(low, high, float(fields["max_p"]))
+    return Curve(low, high, min(1.0, 2 * float(fields["max_p"])))
 
 
 def _one_curve(ports: Sequence[Port], effective: Mapping[str, Any], faults: list[str]) -> None:
