@@ -14,6 +14,7 @@ from inprofile import STARTER, Scenario, parse
 from inprofile.cli import app
 from inprofile.experiment.dump import written as as_file
 from inprofile.studies.wred import Port, Switch, read
+from inprofile.studies.wred.buffers import Buffer
 from inprofile.studies.wred.experiment import switch_of
 from inprofile.studies.wred.profile import COLOURS, Curve, Profile
 from inprofile.studies.wred.written import FORMATS, SPEEDS, Unsayable, needs
@@ -26,6 +27,8 @@ WRED = {
     "red": {"min_th": "5 packets", "max_th": "10 packets", "max_p": 0.5},
     "w_q": 1.0,
 }
+
+UNIFORM = Profile("p", "", dict.fromkeys(COLOURS, Curve(10_000, 20_000, 0.1)))
 
 
 def bare(ports: list[Port]) -> list[Port]:
@@ -57,8 +60,25 @@ def drawn(chance: random.Random, uniform: bool) -> list[Port]:
         queues = tuple(
             f"Ethernet{4 * i}|{q}" for q in sorted(chance.sample(range(8), chance.randrange(1, 4)))
         )
-        ports.append(Port(profile, queues, rate, chance.choice([None, 10**6, 123_456])))
+        ports.append(Port(profile, queues, rate, *_buffer(chance, uniform)))
     return ports
+
+
+def _buffer(chance: random.Random, uniform: bool) -> tuple[int | None, tuple[str, ...], Buffer | None]:
+    """What a queue may take in all, and how that is said."""
+    own, part, kind = chance.randrange(10**5), chance.randrange(10**6), chance.randrange(4)
+    if kind == 0:
+        return None, (), None
+    if kind == 1 and uniform:
+        return own, (), Buffer(own)
+    # Half of what is free is a third of it.
+    found = Buffer(own, dynamic=-1) if kind == 2 else Buffer(own, static=part)
+    if uniform:
+        return (None if kind == 2 else own + part), (), found
+    found = replace(
+        found, name=f"q-{kind}-{own}", pool="pool", pool_fields=(("size", "30000000"), ("type", "egress"))
+    )
+    return own + (10**7 if kind == 2 else part), (), found
 
 
 @pytest.mark.parametrize("to", FORMATS)
@@ -156,7 +176,7 @@ def test_marks_have_thresholds_of_their_own_only_where_they_differ_from_those_of
     tree = FORMATS["sonic"](Switch((Port(same),)))
     assert tree["WRED_PROFILE"]["p"]["ecn"] == "ecn_all"
     assert not [key for key in tree["WRED_PROFILE"]["p"] if key.startswith("ecn_")]
-    assert needs(tree) == []
+    assert needs("sonic", Switch(), tree) == []
     apart = replace(same, mark={**same.mark, "green": other})
     tree = FORMATS["sonic"](Switch((Port(apart),)))
     fields = tree["WRED_PROFILE"]["p"]
@@ -165,7 +185,7 @@ def test_marks_have_thresholds_of_their_own_only_where_they_differ_from_those_of
         "ecn_green_max_threshold": "20000",
         "ecn_green_mark_probability": "10",
     }
-    (needed,) = needs(tree)
+    (needed,) = needs("sonic", Switch(), tree)
     assert "refuses the whole profile" in needed
 
 
@@ -186,6 +206,47 @@ def test_options_that_would_do_nothing_are_refused(tmp_path: Path, options: list
     assert answer.exit_code == 2, answer.output
     assert said in answer.stderr
     assert answer.stdout == ""
+
+
+def test_what_is_shared_of_a_buffer_stays_shared(tmp_path: Path) -> None:
+    tables = {
+        "WRED_PROFILE": FORMATS["sonic"](Switch((Port(UNIFORM),)))["WRED_PROFILE"],
+        "QUEUE": {"Ethernet0|3": {"wred_profile": "p"}},
+        "BUFFER_POOL": {"lossy": {"size": "32000000", "type": "egress", "mode": "dynamic"}},
+        "BUFFER_PROFILE": {"q": {"pool": "lossy", "size": "1518", "dynamic_th": "3"}},
+        "BUFFER_QUEUE": {"Ethernet0|3": {"profile": "q"}},
+    }
+    (tmp_path / "config_db.json").write_text(json.dumps(tables), "utf-8")
+    switch = Switch(tuple(read(tmp_path / "config_db.json")))
+    assert FORMATS["sonic"](switch) == tables
+    qos = FORMATS["openconfig"](switch)["openconfig-qos:qos"]
+    [allotted] = qos["buffer-allocation-profiles"]["buffer-allocation-profile"][0]["queues"]["queue"]
+    assert allotted["config"] == {
+        "name": "3",
+        "dedicated-buffer": "1518",
+        "use-shared-buffer": True,
+        "shared-buffer-limit-type": "openconfig-qos:DYNAMIC_BASED_ON_SCALING_FACTOR",
+        "dynamic-limit-scaling-factor": 3,
+    }
+    assert qos["queues"] == {"queue": [{"name": "3", "config": {"name": "3"}}]}, (
+        "what names a queue refers to it"
+    )
+    (said,) = needs("openconfig", switch, {})
+    assert said.startswith("Ethernet0|3: the pool lossy, of which it takes, is not written")
+
+
+def test_an_experiments_limit_is_a_buffer_of_its_own_and_not_sonics() -> None:
+    base = parse(STARTER).set("flows.assured.marker", {"kind": "colour", "colour": "in"})
+    switch = switch_of(base.set("links.bottleneck.queue", WRED), "Ethernet0|3")
+    tree = FORMATS["sonic"](switch)
+    assert not [name for name in tree if name.startswith("BUFFER")]
+    (said,) = needs("sonic", switch, tree)
+    assert "is not written: SONiC's are of a pool" in said
+    one = replace(switch, ports=(replace(switch.ports[0], profile=UNIFORM, rate=None),))
+    qos = FORMATS["openconfig"](one)["openconfig-qos:qos"]
+    [allotted] = qos["buffer-allocation-profiles"]["buffer-allocation-profile"][0]["queues"]["queue"]
+    limit = 60 * port_bytes(switch.ports[0])
+    assert allotted["config"] == {"name": "3", "dedicated-buffer": str(limit), "use-shared-buffer": False}
 
 
 def test_the_configuration_is_printed_as_the_switch_has_it(tmp_path: Path) -> None:

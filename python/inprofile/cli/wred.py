@@ -156,7 +156,7 @@ def _convert(file: Path, profile: list[str] | None, to: str, queue: str | None, 
         raise Refused(visible(f"{to} cannot say this, and nothing is written:\n{lines}")) from None
     # A switch's file, not an answer: nothing of ours is in it.
     say(json.dumps(tree, indent=2))
-    notes = [*switch.lost, *needs(tree), *([_UNBOUND[to]] if switch.policers else [])]
+    notes = [*switch.lost, *needs(to, switch, tree), *([_UNBOUND[to]] if switch.policers else [])]
     for note in dict.fromkeys(notes):
         print(visible(f"{file}: {note}"), file=sys.stderr)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...experiment.scenario import Scenario
 from ...metrics.quantity import bits_per_second
+from .buffers import Buffer
 from .classes import code_points, schedulers_of
 from .policers import gives_out, policers_of
 from .profile import COLOURS, Curve, Port, Profile
@@ -120,7 +121,8 @@ def _classes(
 
 
 def _port(link: Mapping[str, Any], queue: Mapping[str, Any], profile: Profile, name: str) -> Port:
-    return Port(profile, (name,), bits_per_second(link["rate"]), int(queue["limit"]["bytes"]))
+    limit = int(queue["limit"]["bytes"])
+    return Port(profile, (name,), bits_per_second(link["rate"]), limit, allotted=Buffer(limit))
 
 
 def _buffer_says(where: str, queue: Mapping[str, Any], name: str) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .buffers import Buffer
 from .profile import COLOURS, Curve, Port, Profile, Unreadable
 
 __all__ = ["inside", "named", "number", "ports", "without_modules"]
@@ -47,7 +48,7 @@ def ports(tree: Tree, needed: bool = True) -> list[Port]:
         for name, entry in named(qos, "buffer-allocation-profiles", "buffer-allocation-profile")
         for queue, fields in named(entry, "queues", "queue")
     }
-    groups: dict[tuple[str, float | None, int | None], list[str]] = {}
+    groups: dict[tuple[str, float | None, int | None, Buffer | None], list[str]] = {}
     for interface, entry in named(qos, "interfaces", "interface", key="interface-id"):
         output = inside(entry, "output")
         allocation = str(inside(output, "config").get("buffer-allocation-profile", ""))
@@ -61,11 +62,15 @@ def ports(tree: Tree, needed: bool = True) -> list[Port]:
                     where,
                     f'queue-management-profile "{profile}" is not there; there are: {", ".join(profiles)}',
                 )
-            buffer = _buffer(buffers.get((allocation, queue), {}), f"{allocation}, queue {queue}")
-            groups.setdefault((profile, _rate(tree, interface), buffer), []).append(f"{interface}|{queue}")
+            said = buffers.get((allocation, queue), {})
+            buffer = _buffer(said, f"{allocation}, queue {queue}")
+            allotted = Buffer.of_openconfig(said) if {*said} - {"name"} else None
+            groups.setdefault((profile, _rate(tree, interface), buffer, allotted), []).append(
+                f"{interface}|{queue}"
+            )
     found = [
-        Port(_profile(name, profiles[name], buffer), tuple(queues), rate, buffer)
-        for (name, rate, buffer), queues in groups.items()
+        Port(_profile(name, profiles[name], buffer), tuple(queues), rate, buffer, allotted=allotted)
+        for (name, rate, buffer, allotted), queues in groups.items()
     ]
     used = {port.profile.name for port in found}
     return [

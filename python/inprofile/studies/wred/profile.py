@@ -12,6 +12,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from ...metrics.quantity import number, quantity
+from .buffers import Buffer
 
 __all__ = ["COLOURS", "PACKET", "Curve", "Finding", "Port", "Profile", "Unreadable", "alike", "check"]
 
@@ -83,6 +84,8 @@ class Port:
     """Bytes that one such queue may take while no other is congested, if the file says it."""
     notes: tuple[str, ...] = ()
     """How the buffer was computed."""
+    allotted: Buffer | None = None
+    """The buffer as the file says it."""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...metrics.quantity import quantity
+from .buffers import Buffer
 from .profile import COLOURS, Curve, Port, Profile, Unreadable
 
 __all__ = ["ports", "served"]
@@ -40,7 +42,7 @@ Table = Mapping[str, Any]
 def ports(tree: Table) -> list[Port]:
     """As `read` returns them. Raises `Unreadable`."""
     profiles = {name: _profile(name, fields) for name, fields in _table(tree, "WRED_PROFILE").items()}
-    groups: dict[tuple[str, float | None, int | None, tuple[str, ...]], list[str]] = {}
+    groups: dict[tuple[str, float | None, int | None, tuple[str, ...], Buffer | None], list[str]] = {}
     buffers = dict(_by_queue(_table(tree, "BUFFER_QUEUE"), "profile", "BUFFER_QUEUE"))
     for queue, name in _by_queue(_table(tree, "QUEUE"), "wred_profile", "QUEUE"):
         if name not in profiles:
@@ -48,12 +50,12 @@ def ports(tree: Table) -> list[Port]:
             raise Unreadable(
                 f"QUEUE|{queue}", f'wred_profile "{name}" is not in WRED_PROFILE; there are: {there}'
             )
-        buffer, notes = _buffer(tree, buffers.get(queue))
+        buffer, notes, allotted = _buffer(tree, buffers.get(queue))
         rate = _rate(tree, queue.rpartition("|")[0])
-        groups.setdefault((name, rate, buffer, notes), []).append(queue)
+        groups.setdefault((name, rate, buffer, notes, allotted), []).append(queue)
     found = [
-        Port(profiles[name], tuple(queues), rate, buffer, notes)
-        for (name, rate, buffer, notes), queues in groups.items()
+        Port(profiles[name], tuple(queues), rate, buffer, notes, allotted)
+        for (name, rate, buffer, notes, allotted), queues in groups.items()
     ]
     used = {port.profile.name for port in found}
     return [*found, *(Port(profile) for name, profile in profiles.items() if name not in used)]
@@ -156,32 +158,39 @@ def _rate(tree: Table, port: str) -> float | None:
     return 1e6 * _number(f"PORT|{port}", fields, "speed", None) if "speed" in fields else None
 
 
-def _buffer(tree: Table, name: str | None) -> tuple[int | None, tuple[str, ...]]:
-    """Bytes that one queue may take while it alone is congested.
+def _buffer(tree: Table, name: str | None) -> tuple[int | None, tuple[str, ...], Buffer | None]:
+    """Bytes that one queue may take while it alone is congested, how that was computed, and what is said.
 
     With `dynamic_th` n a queue may take 2ⁿ of what is free of the pool: x = 2ⁿ·(pool − x). SAI,
     SAI_BUFFER_PROFILE_ATTR_SHARED_DYNAMIC_TH.
     """
     if name is None:
-        return None, ()
+        return None, (), None
     where = f"BUFFER_PROFILE|{name}"
     fields = _table(tree, "BUFFER_PROFILE").get(name)
     if fields is None:
         raise Unreadable(where, "is not there, and a BUFFER_QUEUE names it")
     reserved = _number(where, fields, "size", 0)
-    if "static_th" in fields:
-        shared = _number(where, fields, "static_th", None)
-        return reserved + shared, (f"buffer: {where}, size and static_th",)
     pool_name = _reference(fields.get("pool", ""))
     pool = _table(tree, "BUFFER_POOL").get(pool_name, {})
-    if "size" not in pool or "dynamic_th" not in fields:
-        return None, (f"buffer: {where} and its pool do not say how much a queue may take",)
+    known = tuple(sorted((str(key), str(value)) for key, value in pool.items()))
+    said = Buffer(reserved, name=name, pool=pool_name, pool_fields=known)
+    if "static_th" in fields:
+        shared = _number(where, fields, "static_th", None)
+        note = f"buffer: {where}, size and static_th"
+        return reserved + shared, (note,), replace(said, static=shared)
+    if "dynamic_th" not in fields:
+        note = f"buffer: {where} and its pool do not say how much a queue may take"
+        return None, (note,), said
     power = re.fullmatch(r"(-?\d{1,2})", str(fields["dynamic_th"]))
     if not power or not -8 <= int(power[1]) <= 8:
         raise Unreadable(where, f'dynamic_th = "{fields["dynamic_th"]}": write a whole number from -8 to 8')
+    said = replace(said, dynamic=int(power[1]))
+    if "size" not in pool:
+        return None, (f"buffer: {where} and its pool do not say how much a queue may take",), said
     alpha = 2.0 ** int(power[1])
     size = _number(f"BUFFER_POOL|{pool_name}", pool, "size", None)
     shared = int(size * alpha / (1 + alpha))
     free = f"2^{power[1]} of what is free of {quantity(size, 'B')}"
     note = f"buffer: {where}, {free}, while no other queue is congested"
-    return reserved + shared, (note,)
+    return reserved + shared, (note,), said

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import openconfig_qos, sonic_qos
+from . import buffers, openconfig_qos, sonic_qos
 from .profile import COLOURS, Curve, Profile
-from .switch import Switch
+from .switch import Switch, queue_of
 
 __all__ = ["FORMATS", "Unsayable", "needs", "openconfig_tree", "sonic_tree"]
 
@@ -26,12 +26,13 @@ class Unsayable(ValueError):
 
 
 def sonic_tree(switch: Switch) -> Tree:
-    """SONiC's tables: WRED_PROFILE, QUEUE, PORT, static BUFFER_PROFILEs, and those of `sonic_qos`.
+    """SONiC's tables: WRED_PROFILE, QUEUE, PORT, BUFFER_PROFILEs of known pools, and those of `sonic_qos`.
 
     Raises Unsayable.
     """
     faults: list[str] = []
-    tree: Tree = {"WRED_PROFILE": {}, "QUEUE": {}, "PORT": {}, "BUFFER_PROFILE": {}, "BUFFER_QUEUE": {}}
+    tables = ("WRED_PROFILE", "QUEUE", "PORT", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_QUEUE")
+    tree: Tree = {name: {} for name in tables}
     for port in switch.ports:
         profile = port.profile
         fields = _sonic_profile(profile, faults)
@@ -51,10 +52,8 @@ def sonic_tree(switch: Switch) -> Tree:
                         f"{interface}: SONiC has speeds in whole Mbit/s, and this is {port.rate:g} bit/s"
                     )
                 tree["PORT"][interface] = {"speed": f"{port.rate / 1e6:.0f}"}
-            if port.buffer is not None:
-                name = f"egress_static_{port.buffer}"
-                tree["BUFFER_PROFILE"][name] = {"size": "0", "static_th": str(port.buffer)}
-                tree["BUFFER_QUEUE"][queue] = {"profile": name}
+            if port.allotted is not None:
+                buffers.add_sonic(tree, queue, port.allotted)
     for name, table in sonic_qos.written(switch, faults).items():
         for key, fields in table.items():
             tree.setdefault(name, {}).setdefault(key, {}).update(fields)
@@ -88,15 +87,20 @@ def _sonic_profile(profile: Profile, faults: list[str]) -> Tree:
     return fields
 
 
-def needs(tree: Tree) -> list[str]:
-    """What a tree for SONiC needs beyond what every release of it has, a sentence each."""
+def needs(to: str, switch: Switch, tree: Tree) -> list[str]:
+    """What a tree that was written needs beyond itself, a sentence each."""
     marked = [n for n, f in tree.get("WRED_PROFILE", {}).items() if any(k.startswith("ecn_") for k in f)]
-    return [
+    found = [
         f"{name}: marks have thresholds of their own, ecn_<colour>_…: a SONiC without them (sonic-swss pull"
         " request 4719, open in July 2026) refuses the whole profile: without them mark where packets are"
         " dropped"
         for name in marked
     ]
+    for port in switch.ports:
+        if port.queues and port.allotted is not None:
+            more = f" and {len(port.queues) - 1} more" if len(port.queues) > 1 else ""
+            found.append(buffers.unsaid(to, port.queues[0] + more, port.allotted))
+    return [one for one in found if one]
 
 
 def openconfig_tree(switch: Switch) -> Tree:
@@ -107,7 +111,7 @@ def openconfig_tree(switch: Switch) -> Tree:
     faults: list[str] = []
     profiles: dict[str, Tree] = {}
     queues: dict[str, list[Tree]] = {}
-    buffers: dict[str, list[Tree]] = {}
+    allotted: dict[str, list[Tree]] = {}
     speeds: dict[str, str] = {}
     for port in switch.ports:
         entry = _uniform(port.profile, faults)
@@ -118,9 +122,9 @@ def openconfig_tree(switch: Switch) -> Tree:
             interface, _, inner = queue.rpartition("|")
             config = {"name": inner, "queue-management-profile": name}
             queues.setdefault(interface, []).append({"name": inner, "config": config})
-            if port.buffer is not None:
-                dedicated = {"name": inner, "dedicated-buffer": str(port.buffer)}
-                buffers.setdefault(interface, []).append({"name": inner, "config": dedicated})
+            if port.allotted is not None:
+                fields = {"name": inner, **buffers.openconfig_fields(port.allotted)}
+                allotted.setdefault(interface, []).append({"name": inner, "config": fields})
             if port.rate is not None:
                 speeds[interface] = _speed(interface, port.rate, faults)
     qos: Tree = {}
@@ -132,19 +136,28 @@ def openconfig_tree(switch: Switch) -> Tree:
             ]
         }
     if queues:
-        qos["interfaces"] = {"interface": [_interface(i, inner, i in buffers) for i, inner in queues.items()]}
-    if buffers:
+        qos["interfaces"] = {
+            "interface": [_interface(i, inner, i in allotted) for i, inner in queues.items()]
+        }
+    if allotted:
         qos["buffer-allocation-profiles"] = {
             "buffer-allocation-profile": [
                 {"name": f"buffers-{i}", "config": {"name": f"buffers-{i}"}, "queues": {"queue": inner}}
-                for i, inner in buffers.items()
+                for i, inner in allotted.items()
             ]
         }
     openconfig_qos.add(switch, qos, faults)
     _refuse(faults)
+    # Whatever names a queue refers to this list.
+    used = [
+        queue_of(queue)[1] for queue in (*(q for port in switch.ports for q in port.queues), *switch.served)
+    ]
+    listed = [entry["name"] for entry in qos.get("queues", {}).get("queue", [])]
+    if names := sorted({*listed, *used}):
+        qos["queues"] = {"queue": [{"name": name, "config": {"name": name}} for name in names]}
     tree: Tree = {"openconfig-qos:qos": qos}
     if speeds:
-        listed = [
+        interfaces = [
             {
                 "name": i,
                 "config": {"name": i},
@@ -154,7 +167,7 @@ def openconfig_tree(switch: Switch) -> Tree:
             }
             for i, speed in speeds.items()
         ]
-        tree["openconfig-interfaces:interfaces"] = {"interface": listed}
+        tree["openconfig-interfaces:interfaces"] = {"interface": interfaces}
     return tree
 
 
