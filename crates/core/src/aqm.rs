@@ -30,6 +30,7 @@ pub mod red;
 pub mod rem;
 pub mod sfb;
 pub mod sfq;
+pub mod virtual_queue;
 
 pub use l4s::{curvy_red, dualpi2, pi2};
 pub use red::{ared, choke, dwred, rio, rio_plus_out, wred};
