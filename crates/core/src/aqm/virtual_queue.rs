@@ -4,13 +4,14 @@
 //! this counter in place of the queue. Since no more than that is accepted in the long run, the real queue stays short: the delay of a
 //! queue that controls the rate is spared, at the price of the bandwidth between that rate and the link's. A datapath that cannot see
 //! its queue's backlog can keep such a counter all the same.
-//! Source: the adaptive virtual queue of Kunniyur and Srikant 2001 (§2: the token bucket "need not be a real queue"; its rate is fixed here), the
-//! phantom queues of HULL (Alizadeh et al. 2012, §3.1) and of BC-PQP (SIGCOMM 2024); the laws are those of their own files.
+//! Source: the idea is that of the adaptive virtual queue (Kunniyur and Srikant 2001), whose rate is fixed here, and of the phantom queues of
+//! HULL (Alizadeh et al. 2012) and BC-PQP (2024); the laws are those of their own files.
 //! A packet in transmission counts until it is sent, unlike in a real queue, of which it is no part. A packet that a full real queue
 //! refuses is not counted.
 //! Non-goal: adapting the rate to the load (AVQ), and laws that take out waiting packets or decide at departure: nothing waits here.
 
 pub mod backlog;
+pub mod whole;
 
 use crate::aqm::Aqm;
 use crate::aqm::drop_tail::DropTail;
@@ -338,4 +339,4 @@ impl Aqm for VirtualQueue {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -81,7 +81,7 @@ crate::params! {
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Wred {
-    law: Law<3>,
+    pub(crate) law: Law<3>,
     averages: Averages,
     marks: Option<Box<Marks>>,
 }

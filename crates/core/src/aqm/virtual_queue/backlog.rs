@@ -84,10 +84,10 @@ impl VirtualBacklog {
         self.empty_since = None;
     }
 
-    /// Its length at `now` in the limit's unit.
+    /// Its length at `now`, in full packets.
     #[must_use]
     pub fn at(&self, now: Time) -> f64 {
-        self.in_unit(self.level - self.drained(now), matches!(self.limit, Backlog::Bytes(_)))
+        self.in_unit(self.level - self.drained(now), false)
     }
 
     /// What waits, in bits times picoseconds a second.

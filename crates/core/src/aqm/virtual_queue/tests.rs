@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// A thousand full packets a second, on a link of twice that.
 const RATE: Rate = Rate(8_000_000);
-const CONTEXT: Context = Context {
+pub(crate) const CONTEXT: Context = Context {
     link_rate: Some(Rate(16_000_000)),
     contract: None,
     packet: Bytes(1000),
@@ -28,13 +28,13 @@ fn common(w_q: f64) -> Common {
     Common { w_q, gentle: false, wait: false, ecn: true, mean_packet: None }
 }
 
-fn red(w_q: f64) -> red::Params {
+pub(crate) fn red(w_q: f64) -> red::Params {
     let (min_th, max_th) = (Backlog::Packets(5.0), Backlog::Packets(15.0));
     let common = common(w_q);
     red::Params { min_th, max_th, max_p: 0.5, byte_scaled: false, drop: DropAt::Tail, common }
 }
 
-fn wred(averages: wred::Averages) -> wred::Params {
+pub(crate) fn wred(averages: wred::Averages) -> wred::Params {
     wred::Params {
         green: thresholds(15.0, 25.0, 0.1),
         yellow: thresholds(4.0, 15.0, 0.3),
@@ -47,7 +47,7 @@ fn wred(averages: wred::Averages) -> wred::Params {
     }
 }
 
-fn rio() -> rio::Params {
+pub(crate) fn rio() -> rio::Params {
     rio::Params {
         r#in: thresholds(12.0, 20.0, 0.1),
         out: thresholds(4.0, 12.0, 0.3),
@@ -59,7 +59,7 @@ fn rio() -> rio::Params {
     }
 }
 
-fn params(law: Law) -> Params {
+pub(crate) fn params(law: Law) -> Params {
     Params {
         virtual_rate: RATE,
         virtual_limit: Backlog::Packets(30.0),
@@ -118,7 +118,7 @@ fn arrivals(n: usize) -> impl Strategy<Value = Vec<(u64, u32, usize, bool)>> {
     prop::collection::vec((gap, 40..1500u32, 0..3usize, any::<bool>()), n)
 }
 
-fn packet(size: u32, colour: Colour, ecn: bool) -> Packet {
+pub(crate) fn packet(size: u32, colour: Colour, ecn: bool) -> Packet {
     let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotCapable };
     Packet { flow: FlowId(1), size, colour, ecn, ..Packet::default() }
 }
