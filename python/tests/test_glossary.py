@@ -27,6 +27,8 @@ QUEUES = {
     "dwred": 'limit = "30 packets"',
     "wred": f'limit = "30 packets", green = {CURVE}, yellow = {CURVE}, red = {CURVE}, green_ecn = {CURVE}',
     "choke": f'limit = "30 packets", {CURVE.strip("{ }")}',
+    "virtual_queue": 'limit = "30 packets", virtual_rate = "900 kbit/s", virtual_limit = "30 packets"'
+    f', law = "rio", rio = {{ in = {CURVE}, out = {CURVE} }}',
     "dsred": f'limit = "30 packets", green = {CURVE}, yellow = {CURVE}, red = {CURVE}',
 }
 MARKERS = {

@@ -149,6 +149,18 @@ def test_a_queue_comes_with_its_thresholds_target_and_limit(server: Server) -> N
         {"monitor": "bottleneck", "name": "limit", "packets": 50.0, "delay": pytest.approx(0.2)},
         {"monitor": "bottleneck", "name": "target", "packets": pytest.approx(5.0), "delay": 0.02},
     ]
+    curve = {"min_th": "15 packets", "max_th": "45 packets", "max_p": 0.1}
+    queue = {"aqm": "virtual_queue", "limit": "50 packets", "virtual_rate": "2.9 Mbit/s", "law": "red"}
+    queue |= {"virtual_limit": "90 packets", "red": curve}
+    virtual = levels(SHORT.with_({"links.bottleneck.queue": queue}).check().effective)
+    assert [
+        (one["name"], one["packets"], one["delay"]) for one in virtual if one["monitor"] == "bottleneck"
+    ] == [
+        ("max_th", 45.0, None),
+        ("min_th", 15.0, None),
+        ("virtual_limit", 90.0, None),
+        ("limit", 50.0, pytest.approx(0.2)),
+    ]
     classes = [
         {"name": "a", "aqm": "codel", "limit": "50 packets", "quantum": "3000 B"},
         {"name": "b", "aqm": "drop_tail", "limit": "20 packets", "quantum": "3000 B", "rate": "1 Mbit/s"},

@@ -10,7 +10,7 @@ const DASH = [2, 3];
 
 /** As levels of a queue's length: a delay that is aimed at says so. */
 export function inPackets(levels: readonly QueueLevel[]): Level[] {
-  return levels.map(({ name, packets, delay }) => ({ name: /target|step_th/.test(name) ? `${name} of ${quantity(delay, "s", 3)}` : name, value: packets }));
+  return levels.map(({ name, packets, delay }) => ({ name: delay !== null && /target|step_th/.test(name) ? `${name} of ${quantity(delay, "s", 3)}` : name, value: packets }));
 }
 
 /** Names of equal levels together, from the lowest. */

@@ -26,7 +26,8 @@ export interface QueueLevel {
   monitor: string;
   name: string;
   packets: number;
-  delay: number;
+  /** Null: of a virtual backlog, which delays nothing. */
+  delay: number | null;
 }
 
 /** A line across a panel. */
@@ -68,7 +69,7 @@ const WORDS: Record<string, string> = {
 function unit(what: string): string {
   if (RATES.test(what)) return "bit/s";
   if (what === "cwnd" || what === "ssthresh") return "segments";
-  if (/^(packets|avg|dropped)/.test(what)) return "packets";
+  if (/^(packets|avg|virtual_backlog|dropped)/.test(what)) return "packets";
   if (/^(tc|te|tp|tokens)$/.test(what)) return "B";
   if (/^(sojourn|target)/.test(what)) return "s";
   return "";
@@ -77,7 +78,7 @@ function unit(what: string): string {
 /** Quantities of one queue that are read together have one panel. */
 function family(line: Line): [id: string, title: string, unit: string, name: string] {
   const { monitor, what } = line;
-  if (/^(packets|avg)(_|$)/.test(what)) return [`queue ${monitor}`, `Queue at ${monitor}`, "packets", what];
+  if (/^(packets|avg|virtual_backlog)(_|$)/.test(what)) return [`queue ${monitor}`, `Queue at ${monitor}`, "packets", what];
   if (/^q?delay/.test(what)) return [`delay ${monitor}`, `Queue delay at ${monitor}`, "s", what];
   if (/^p_/.test(what)) return [`p ${monitor}`, `Drop probability at ${monitor}`, "", what];
   if (/^(arrived|sent|left)_/.test(what)) return [`${what.split("_")[0]} ${monitor}`, `${what.startsWith("arrived") ? "Arrivals" : "Departures"} at ${monitor}`, "bit/s", what];
@@ -98,7 +99,7 @@ export function panels(found: Packed<{ lines: Line[]; levels?: QueueLevel[] }>):
     const { monitor, name, delay } = level;
     const [length, wait] = [made.get(`queue ${monitor}`), made.get(`delay ${monitor}`)];
     if (length) (length.levels ??= []).push(...inPackets([level]));
-    if (wait) (wait.levels ??= []).push({ name, value: delay });
+    if (wait && delay !== null) (wait.levels ??= []).push({ name, value: delay });
   }
   const rank = (panel: Panel): number => {
     const at = ["received", "queue", "delay", "cwnd", "tokens", "p"].findIndex((word) => panel.id.split(" ")[0] === word);

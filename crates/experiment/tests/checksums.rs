@@ -159,6 +159,20 @@ fn queues() -> Vec<String> {
         ", variant = \"ns2\", no_packet = \"next_victim\", idle_penalty = \"never\"",
     ];
     all.extend(fdd.iter().map(|more| format!("{FDD}{more}")));
+    let virtual_queue = |law: &str, settings: &str| {
+        format!(
+            "aqm = \"virtual_queue\", limit = \"80 packets\", virtual_rate = \"1.9 Mbit/s\", virtual_limit = \"40 packets\", law = \"{law}\"{settings}"
+        )
+    };
+    let settings_of = |law: &str| {
+        let (_, settings) = law.split_once("packets\", ").expect("its limit comes first");
+        settings.to_owned()
+    };
+    all.push(virtual_queue("drop_tail", ""));
+    for (law, queue) in [("red", RED), ("rio", RIO), ("rio_plus_out", PLUS), ("wred", THREE)] {
+        all.push(virtual_queue(law, &format!(", {law} = {{ {} }}", settings_of(queue))));
+    }
+    all.push(virtual_queue("ared", ", ared = { target_delay = \"40 ms\" }"));
     all
 }
 

@@ -169,6 +169,22 @@ def _ared() -> Curve:
     return Curve("time (s)", "max_p", "max_p grows when sixty TCP flows join four at 30 s.", rows)
 
 
+@curve("virtual_queue")
+def _virtual_queue() -> Curve:
+    link = {
+        "aqm": "virtual_queue",
+        "limit": "400 packets",
+        "virtual_rate": "9.5 Mbit/s",
+        "virtual_limit": "200 packets",
+        "law": "red",
+        "red": THRESHOLDS,
+    }
+    found = {"virtual_backlog": "virtual backlog", "packets": "real queue"}
+    rows = series(watched(link, [{"name": "tcp", "count": 10}], 40), found)
+    says = "The virtual backlog goes up and down about RED's thresholds; the real queue stays nearly empty."
+    return Curve("time (s)", "packets", says, rows)
+
+
 @curve("fdd_red")
 def _fdd_red() -> Curve:
     sent = [5, 10, 15, 30, 40]

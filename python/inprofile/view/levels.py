@@ -19,7 +19,8 @@ def levels(effective: Table) -> list[dict[str, Any]]:
     """The levels of every queue of a link, and of every class of a scheduler.
 
     Each has the `monitor` that samples the queue, a `name` (`out min_th`, `target`, `limit`), `packets`, full
-    ones, and `delay` in s. An amount is a delay at the link's rate, and a delay an amount.
+    ones, and `delay` in s. An amount is a delay at the link's rate, and a delay an amount; a virtual
+    backlog's is None.
 
     >>> made = levels({
     ...     "packet": "1500 B",
@@ -45,8 +46,11 @@ def levels(effective: Table) -> list[dict[str, Any]]:
     return made
 
 
-def _of(queue: Table, each: float) -> Iterator[tuple[str, float, float]]:
+def _of(queue: Table, each: float) -> Iterator[tuple[str, float, float | None]]:
     """Name, packets and delay of a queue's levels; `each` is what a full packet takes, in s."""
+    if queue.get("aqm") == "virtual_queue":
+        yield from _of_a_virtual_queue(queue, each)
+        return
     for key, value in queue.items():
         if isinstance(value, Mapping) and any(name in value for name in _OF_AN_AVERAGE):
             for name in _OF_AN_AVERAGE:
@@ -56,6 +60,18 @@ def _of(queue: Table, each: float) -> Iterator[tuple[str, float, float]]:
             yield key, delay / each, delay
         elif key in (*_OF_AN_AVERAGE, *_REFERENCES) and (packets := _packets(value)) is not None:
             yield key, packets, packets * each
+
+
+def _of_a_virtual_queue(queue: Table, each: float) -> Iterator[tuple[str, float, float | None]]:
+    """Its own limit, and the levels of its law, by the virtual backlog; the real queue's limit."""
+    law = queue.get(str(queue.get("law")))
+    if isinstance(law, Mapping):
+        # A virtual backlog is no delay of anything.
+        yield from ((name, packets, None) for name, packets, _ in _of(law, each))
+    if (packets := _packets(queue.get("virtual_limit"))) is not None:
+        yield "virtual_limit", packets, None
+    if (packets := _packets(queue.get("limit"))) is not None:
+        yield "limit", packets, packets * each
 
 
 def _packets(value: object) -> float | None:

@@ -33,8 +33,8 @@ SAMPLES = 3000
 """Samples of each window over a run, ten milliseconds apart at least."""
 _CODES = {"+": 0, "-": 1, "d": 2}
 _COLOURS = {"in": 0, "out": 1, "red": 2}
-_SHOWN = ("avg", "avg_in", "avg_out", "avg_green", "avg_yellow", "avg_red")
-"""The averages that a discipline compares with its thresholds, as verdicts have them."""
+_SHOWN = ("avg", "avg_in", "avg_out", "avg_green", "avg_yellow", "avg_red", "virtual_backlog")
+"""The lengths that a discipline compares with its thresholds, as verdicts have them."""
 
 
 def finely(scenario: Scenario) -> Scenario:

@@ -164,6 +164,9 @@ def _bytes(text: object) -> int | None:
 def _queued(queue: Table, step: Step, colour: str | None) -> Explained:
     aqm = str(queue.get("aqm", ""))
     why = step.why
+    law = queue.get(str(queue.get("law")))
+    if aqm == "virtual_queue" and isinstance(law, Mapping) and step.cause not in ("overflow", "policed"):
+        return _queued({**law, "aqm": queue["law"]}, step, colour)
     if step.cause == "overflow":
         return _overflow(queue, step)
     dropped = step.verdict == "drop"

@@ -112,8 +112,8 @@ fn drain(s: &Settings, state: &mut State, now: u64) {
         state.parts = [0; 3];
     } else {
         let (before, after) = (state.level >> s.shift, left >> s.shift);
-        // `before` is at least `after`; where both are 0 next to nothing is left.
-        let kept = if before == 0 { 0 } else { (after << 32) / before };
+        // Where the low digits are all there was next to nothing is left: 0.
+        let kept = (after << 32).checked_div(before).unwrap_or(0);
         state.parts = state.parts.map(|part| mul_shr32(part, kept));
     }
     state.level = left;

@@ -82,7 +82,7 @@ impl Lockstep {
     /// What an average may be off once this arrival, of which the level knows, has been a sample of it.
     fn follow(&mut self, a: &Arrival, idle: u64, before: &[u64; 3]) {
         let (s, b) = (self.settings, self.bound);
-        for i in 0..s.curves as usize {
+        for (i, before) in before.iter().enumerate().take(s.curves as usize) {
             if self.state.level > 0 {
                 let parts = f64::from(s.of[i].count_ones());
                 let length = if s.of[i] == 0b111 { b.total } else { parts * self.drains * b.part };
@@ -93,7 +93,7 @@ impl Lockstep {
             } else if idle > 0 {
                 let kept = libm::exp2(-(s.fade as f64) * idle as f64 / libm::exp2(56.0));
                 let kept = if idle >= s.forgets_in { 0.0 } else { kept };
-                let avg = kept * before[i] as f64 / 65_536.0;
+                let avg = kept * *before as f64 / 65_536.0;
                 self.off[i] = kept * self.off[i] + avg * (b.idle + idle as f64 * b.idle_ns) + 1.0 / 65_536.0;
             }
         }
