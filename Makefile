@@ -123,6 +123,8 @@ soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzze
 	@$(BIN)/python validation/plan_links.py
 	$(say) "Soak: twenty flows that starve, and whether they are mended without the cause that explain names"
 	@$(BIN)/python validation/causes.py
+	$(say) "Soak: 60 policers and 200 captures without one, diagnosed"
+	@$(BIN)/python validation/policers.py
 
 # What cargo-fuzz builds with.
 FUZZ := -Cpasses=sancov-module \

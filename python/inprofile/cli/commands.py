@@ -59,6 +59,7 @@ COMMANDS = dict(
         *_of(
             "Results",
             explain="Explain why a flow got the rate it got: contract, marking, losses, RTOs.",
+            diagnose="Tell from a capture whether a policer or a shaper is on the way, and what mends it.",
             view="Show runs and sweeps, or a running inprofiled, in a browser.",
             plot="Draw what a folder holds for a paper: PDF, fonts embedded, units on the axes.",
             pack="Pack a folder of experiments, mechanisms and results into one file to be verified.",

@@ -18,6 +18,7 @@ _MAYBE_TEXT = {"type": ["string", "null"]}
 _FLAG = {"type": "boolean"}
 _WHOLE = {"type": "integer"}
 _NUMBER = {"type": "number"}
+_MAYBE_NUMBER = {"type": ["number", "null"]}
 _TABLE = {"type": "object"}
 _MAYBE_TABLE = {"type": ["object", "null"]}
 _TEXTS = {"type": "array", "items": _TEXT}
@@ -117,6 +118,33 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
                 "cwnd": {"type": "array"},
             },
             tried=_TABLES,
+        )
+    ],
+    "diagnose": [
+        _of(
+            "Policer, shaper or neither, with its rate and burst, and what would mend it.",
+            {
+                "file": _TEXT,
+                "kind": {"enum": ["policer", "shaper", "queue", "either", "loss", "none"]},
+                "rate": _MAYBE_NUMBER,
+                "rate_interval": {"type": ["array", "null"], "items": _NUMBER},
+                "burst": _MAYBE_NUMBER,
+                "burst_interval": {"type": ["array", "null"], "items": _NUMBER},
+                "sure": _NUMBER,
+                "because": _TEXTS,
+                "unknown": _TEXTS,
+                "goodput": _NUMBER,
+                "loss": _NUMBER,
+                "mend": _TEXTS,
+                "notes": _TEXTS,
+            },
+            packets=_WHOLE,
+            side={"enum": ["before", "after", "either"]},
+            rtt=_MAYBE_NUMBER,
+            flows=_TEXTS,
+            token_bucket=_MAYBE_TABLE,
+            delay_slope=_MAYBE_TABLE,
+            queue=_MAYBE_TABLE,
         )
     ],
     "view": [

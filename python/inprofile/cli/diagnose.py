@@ -1,0 +1,118 @@
+"""`inprofile diagnose`: whether a policer or a shaper is on the way of a transfer."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .._input import visible
+from ..run.storage import write_whole
+from .common import Json, Refused, Set, emit, guarded, open_scenario, overrides_of, say
+
+if TYPE_CHECKING:
+    from ..experiment.scenario import Scenario
+    from ..studies.diagnose import Diagnosis
+
+__all__ = ["diagnose"]
+
+
+@guarded
+def diagnose(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A capture of TCP (pcap, pcapng) at sender or receiver; or an experiment file, or a folder"
+            " that run --out wrote, of which seed 1 is run and captured.",
+            show_default=False,
+        ),
+    ],
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Of a capture that is cut off, diagnose what is before the cut.")
+    ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINK", help="Of an experiment: the link that is captured; default: the measured one."
+        ),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure",
+            metavar="FILE.svg",
+            help="Draw data sent and lost over time, and the token bucket.",
+            show_default=False,
+        ),
+    ] = None,
+    set_: Set = None,
+    json_: Json = False,
+) -> None:
+    """Tell from a capture whether a policer or a shaper is on the way, and what mends it.
+
+    Of what is found it prints the rate, the burst and how sure they are.
+    """
+    from ..studies.diagnose import Unreadable, as_json
+    from ..studies.diagnose.words import as_text, mend
+
+    if figure is not None and (figure.suffix != ".svg" or not figure.parent.is_dir()):
+        raise Refused(f"--figure {figure}: name a file that ends in .svg, in a folder that exists")
+    try:
+        found = _found(file, partial, at, set_)
+    except Unreadable as error:
+        raise Refused(visible(str(error))) from None
+    if figure is not None:
+        _draw(found, file.name, figure)
+    if json_:
+        emit({"file": str(file), **as_json(found), "mend": mend(found)})
+    else:
+        say(as_text(found, str(file)))
+
+
+def _found(file: Path, partial: bool, at: str | None, overrides: list[str] | None) -> Diagnosis:
+    from ..studies.diagnose import of_capture
+
+    if file.is_dir() or file.suffix == ".toml":
+        return _simulated(_scenario(file, overrides), at)
+    if at is not None or overrides_of(overrides):
+        raise Refused(f"--at and --set are for experiments, and {file} is a capture: leave them out")
+    return of_capture(file, partial=partial)
+
+
+def _scenario(file: Path, overrides: list[str] | None) -> Scenario:
+    from ..experiment.scenario import Scenario
+    from ..run.results import read
+
+    if not file.is_dir():
+        return open_scenario(file, overrides)
+    result = read(file)
+    if result.provenance.live is not None:
+        raise Refused(
+            f"{file} is of real hosts, whose packets are not kept: capture them with tcpdump and give that"
+        )
+    return Scenario.again(result.provenance).with_(dict(overrides_of(overrides)))
+
+
+def _simulated(scenario: Scenario, at: str | None) -> Diagnosis:
+    """Of what a capture at a link of the simulation shows; no more than tcpdump would."""
+    from ..run.packets import NotCaptured, write_capture
+    from ..studies.diagnose import of_capture
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "simulated.pcapng"
+        try:
+            write_capture(scenario, place, [at] if at else [], snaplen=128)
+        except NotCaptured as error:
+            raise Refused(visible(str(error))) from None
+        return of_capture(place)
+
+
+def _draw(found: Diagnosis, name: str, place: Path) -> None:
+    import vl_convert
+
+    from ..studies.diagnose.drawing import picture
+
+    write_whole(place, vl_convert.vegalite_to_svg(picture(found, visible(name)).to_json()).encode())

@@ -1,0 +1,139 @@
+"""A diagnosis in sentences, and what would mend it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...metrics.quantity import number, quantity
+from .verdict import KINDS, Diagnosis
+
+__all__ = ["as_text", "counted", "mend"]
+
+_HEADERS = {
+    14: "Ethernet's header",
+    18: "Ethernet's header and checksum",
+    38: "all that Ethernet adds on the wire",
+}
+"""Bytes a packet that a policer may count besides: IEEE 802.3's header, check sequence, preamble and gap."""
+_ROUND = 1e-3
+ENOUGH = 0.95
+"""The share of the rate that TCP should get, as of `plan policer`."""
+
+
+def counted(rate: float, size: float) -> tuple[float, int] | None:
+    """A round rate that this one is if headers count too: bit/s and bytes a packet; None where there is none.
+
+    >>> counted(1_482_213, 1500)
+    (1500000.0, 18)
+    >>> counted(10_000_100, 1500)
+    (10000000.0, 0)
+    """
+    for extra in (0, *_HEADERS):
+        value = rate * (size + extra) / size
+        step = 10.0 ** (np.floor(np.log10(value)) - 1)
+        near = round(value / step) * step
+        if abs(near / value - 1) < _ROUND:
+            return float(near), extra
+    return None
+
+
+def as_text(found: Diagnosis, name: str) -> str:
+    """Verdict, figures, why, what mends it, and what cannot be told."""
+    sent = found.traffic
+    parts = [f"{name}: {KINDS[found.kind]}."]
+    figures = _figures(found)
+    if figures:
+        parts.append("\n".join(figures))
+    lines = [f"- {sentence}" for sentence in (*found.because, *_got(found))]
+    parts.append("\n".join(lines))
+    if remedies := mend(found):
+        parts.append("What would mend it\n" + "\n".join(f"- {one}" for one in remedies))
+    if unknown := (*found.unknown, *(f"{note[0].upper()}{note[1:]}." for note in sent.notes)):
+        parts.append("What to know of this capture\n" + "\n".join(f"- {one}" for one in unknown))
+    return "\n\n".join(parts)
+
+
+def _figures(found: Diagnosis) -> list[str]:
+    if found.rate is None or found.rates is None:
+        return []
+    lines = [f"Rate   {_between(found.rate, found.rates, 'bit/s')}, counted from the IP header on"]
+    size = float(np.median(found.traffic.size))
+    rounded = counted(found.rate, size)
+    if rounded is not None and rounded[1]:
+        lines.append(
+            f"       {quantity(rounded[0], 'bit/s')} if {_HEADERS[rounded[1]]} ({rounded[1]} B) is counted"
+        )
+    if found.burst is not None and found.bursts is not None:
+        wait = quantity(8 * found.burst / found.rate, "s", digits=3)
+        lines.append(f"Burst  {_between(found.burst, found.bursts, 'B')}, {wait} at the rate")
+    elif found.queue is not None and found.queue.longest is not None:
+        lines.append(f"Queue  up to {quantity(found.queue.longest, 's', digits=3)}")
+    if _vague(found.rates):
+        lines.append("       Packets came too rarely to know the rate better: it lies in the interval.")
+    return lines
+
+
+def _vague(interval: tuple[float, float]) -> bool:
+    return interval[1] > 1.05 * interval[0]
+
+
+def _between(value: float, ends: tuple[float, float], unit: str) -> str:
+    lo, hi = (quantity(end, unit, digits=5) for end in ends)
+    return f"{quantity(value, unit, digits=4)} [{lo}, {hi}]"
+
+
+def share(found: Diagnosis) -> float | None:
+    """TCP's goodput over the payload's share of the rate."""
+    if found.rate is None:
+        return None
+    sent = found.traffic
+    size = float(np.median(sent.size))
+    return found.goodput / (found.rate * sent.mss / max(size, sent.mss + 40.0))
+
+
+def _got(found: Diagnosis) -> tuple[str, ...]:
+    sent = found.traffic
+    got = share(found)
+    of = "" if got is None else f", {100 * got:.0f} % of what the rate leaves for data"
+    many = f"{len(sent.flows)} connection{'s' * (len(sent.flows) != 1)}"
+    return (
+        f"{many} got {quantity(found.goodput, 'bit/s')} of data{of}; {100 * found.loss:.2f} % of"
+        f" {len(sent.time):,} packets were lost.",
+    )
+
+
+def mend(found: Diagnosis) -> list[str]:
+    """What would mend it, in sentences with commands."""
+    if found.rate is None:
+        return []
+    got = share(found) or 0.0
+    rate = quantity(found.rate, "bit/s", digits=4)
+    tc = f"{round(found.rate)}bit"
+    if found.kind in ("queue", "shaper"):
+        longest = found.queue.longest if found.queue else None
+        if longest is None or longest < 0.02:
+            return []
+        return [
+            f"The queue holds {quantity(longest, 's', digits=3)}: a discipline that keeps it short where"
+            " it stands"
+            f" (tc qdisc replace dev DEV root cake bandwidth {tc}), or ECN and pacing at the sender."
+        ]
+    if found.kind not in ("policer", "either"):
+        return []
+    if got >= ENOUGH:
+        return [f"Nothing has to be: TCP gets {100 * got:.0f} % of the rate through it."]
+    rtt = quantity(found.traffic.rtt, "s", digits=3) if found.traffic.rtt else "RTT"
+    flows = len(found.traffic.flows)
+    paced = f"{round(0.97 * found.rate)}bit"
+    return [
+        f'Its operator: a larger burst. inprofile plan policer --rate "{rate}" --rtt "{rtt}" --flows'
+        f" {flows} finds"
+        f" the smallest with which TCP gets {100 * ENOUGH:.0f} %; it is"
+        f" {number((found.burst or 0) / 1e3)} kB now.",
+        "Its operator: a shaper in its place, which queues the excess: tc qdisc replace dev DEV root"
+        f" tbf rate {tc}"
+        " burst 15k latency 50ms, or cake bandwidth for fairness too.",
+        "Its customer, before it: a shaper or pacing just below the rate, so that it never drops: tc"
+        " qdisc replace"
+        f" dev DEV root cake bandwidth {paced}, or fq maxrate {paced} on the sender for one connection.",
+    ]

@@ -1,0 +1,182 @@
+"""Policers found by a capture alone, none where there is none, and captures that cannot be diagnosed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from captured import Frames, bucket_passes, transfer
+from inprofile.cli import app
+from inprofile.cli.output import output_schema
+from inprofile.studies.diagnose import Unreadable, of_capture
+from inprofile.studies.diagnose.bucket import deficit
+from inprofile.studies.diagnose.captures import records
+from inprofile.studies.diagnose.segments import segments
+from inprofile.studies.diagnose.words import counted
+from test_validation_drawn import module
+
+policers = module("policers")
+
+
+def test_a_packet_passes_where_what_is_missing_leaves_room_for_it() -> None:
+    """The deficit says what a token bucket does, packet by packet, however deep it is."""
+    chance = np.random.default_rng(5)
+    for _ in range(50):
+        time = np.cumsum(chance.exponential(0.001, 300))
+        size = chance.integers(40, 1500, 300)
+        rate, burst = chance.uniform(1e4, 3e5), chance.uniform(1500, 30_000)
+        passed = bucket_passes(time, size, rate, burst)
+        needs = deficit(time, size, passed, rate) + size
+        sure = np.abs(needs - burst) > 1e-6
+        assert ((needs <= burst) == passed)[sure].all()
+        assert 0 < passed.sum() < 300
+
+
+# One of each side, sender and size of bucket; `make soak` has sixty, and two hundred without a policer.
+@pytest.mark.parametrize("nth", range(8))
+def test_hidden_policers_are_found(nth: int, tmp_path: Path) -> None:
+    case = next(itertools.islice(policers.drawn(35, True), nth, None))
+    found = policers.look(case, tmp_path)
+    assert policers.judged(case, found) in ("right", "wide"), f"{case.told}: {found.kind}, {found.fit}"
+
+
+@pytest.mark.parametrize("nth", range(12))
+def test_no_policer_is_invented(nth: int, tmp_path: Path) -> None:
+    case = next(itertools.islice(policers.drawn(35, False), nth, None))
+    try:
+        found = policers.look(case, tmp_path)
+    except Unreadable:
+        pytest.skip("a drawn transfer of fewer than twenty packets")
+    assert found.kind != "policer", f"{case.told}: {found.because}"
+
+
+@pytest.fixture(scope="module")
+def policed() -> Frames:
+    """A paced sender through a bucket of 2 Mbit/s and 20 kB, captured at the sender."""
+    return transfer(rate=2e6, burst=20_000, seed=3)
+
+
+@pytest.mark.parametrize(
+    "form", ["pcap", "pcap-nano", "pcap-big", "pcapng", "pcapng-big", "vlan", "pppoe", "sll", "raw", "ipv6"]
+)
+def test_every_form_of_a_capture_says_the_same(form: str, policed: Frames, tmp_path: Path) -> None:
+    place = policed.write(tmp_path / "a.cap", form)
+    found = of_capture(place)
+    assert found.kind == "policer"
+    # IPv6's header is longer, and rates count it.
+    longer = 1520 / 1500 if form == "ipv6" else 1.0
+    assert found.rate == pytest.approx(2e6 * longer, rel=0.01)
+    assert found.burst == pytest.approx(20_000 * longer, rel=0.1)
+    expected = segments(records(policed.write(tmp_path / "b.cap", "pcap-nano")))
+    seen = segments(records(place))
+    assert (seen.seq == expected.seq).all()
+    assert np.allclose(seen.time, expected.time, atol=1e-6)
+
+
+def test_sequence_numbers_may_wrap(tmp_path: Path) -> None:
+    near = transfer(rate=2e6, burst=20_000, seed=3, isn=0xFFFF_FF00)
+    found = of_capture(near.write(tmp_path / "a.cap", "pcap"))
+    assert (found.kind, round(found.rate or 0, -5)) == ("policer", 2e6)
+
+
+def test_one_direction_leaves_a_choice(policed: Frames, tmp_path: Path) -> None:
+    found = of_capture(policed.data().write(tmp_path / "a.cap", "pcap"))
+    assert found.kind == "either"
+    assert found.rate == pytest.approx(2e6, rel=0.01)
+    assert any("both directions" in sentence for sentence in found.unknown)
+
+
+def broken(policed: Frames, tmp_path: Path) -> dict[str, tuple[bytes, str]]:
+    """What is wrong with a capture, and what is said of it."""
+    place = tmp_path / "good.cap"
+    pcap = policed.write(place, "pcap").read_bytes()
+    pcapng = policed.write(place, "pcapng").read_bytes()
+    many = len(policed.rows)
+    return {
+        "empty": (b"", "is empty: write a capture"),
+        "header": (pcap[:20], "ends within its header, after 20 of 24 bytes"),
+        "nothing": (pcap[:24], "has no packet: capture while a transfer runs"),
+        "cut": (pcap[:-10], f"packet {many} is cut off: the file has"),
+        "cut-pcapng": (pcapng[:-10], f"packet {many} is cut off: the file has"),
+        "still": (
+            policed.still().write(place, "pcap").read_bytes(),
+            f"packets 1 to {many:,} have all the same",
+        ),
+        "simple": (
+            policed.write(place, "simple").read_bytes(),
+            "packet 1 has no time (a Simple Packet Block)",
+        ),
+        "acks": (policed.acks().write(place, "pcap").read_bytes(), "acknowledgements alone, packets 1 to"),
+        "udp": (policed.write(place, "udp").read_bytes(), "are UDP; losses are found by TCP's sequence"),
+        "short": (policed.write(place, "snap40").read_bytes(), "packet 1 has 40 bytes in the file"),
+        "few": (policed.first(12).write(place, "pcap").read_bytes(), "capture a longer transfer"),
+        "damaged": (pcap[:32] + b"\xff\xff\xff\xff" + pcap[36:], "packet 1 claims 4,294,967,295 captured"),
+        "gzip": (b"\x1f\x8b" + pcap, "is compressed: unpack it with gzip -d"),
+        "text": (b"Epoch time, packets", "is no capture: it begins with"),
+        "back": (policed.backwards().write(place, "pcap").read_bytes(), "put them in order with reordercap"),
+    }
+
+
+def test_what_cannot_be_diagnosed_is_refused(policed: Frames, tmp_path: Path) -> None:
+    for name, (content, said) in broken(policed, tmp_path).items():
+        place = tmp_path / f"{name}.cap"
+        place.write_bytes(content)
+        done = CliRunner().invoke(app, ["diagnose", str(place)])
+        assert done.exit_code == 2, name
+        assert said in done.stderr, (name, done.stderr)
+        assert str(place) in done.stderr, name
+
+
+def test_what_is_before_the_cut_can_be_diagnosed(policed: Frames, tmp_path: Path) -> None:
+    place = policed.write(tmp_path / "a.cap", "pcap")
+    place.write_bytes(place.read_bytes()[:-10])
+    done = CliRunner().invoke(app, ["diagnose", str(place), "--partial"])
+    assert done.exit_code == 0, done.output
+    assert "a policer" in done.stdout
+    assert "cut off" in done.stdout
+
+
+def test_any_bytes_are_refused_or_diagnosed(policed: Frames, tmp_path: Path) -> None:
+    """Damage anywhere ends in a sentence, not in another error."""
+    chance = np.random.default_rng(1)
+    place = tmp_path / "a.cap"
+    for form in ("pcap", "pcapng"):
+        good = np.frombuffer(policed.first(400).write(place, form).read_bytes(), dtype=np.uint8)
+        for _ in range(60):
+            bad = good[: chance.integers(4, len(good))].copy() if chance.random() < 0.3 else good.copy()
+            where = chance.integers(0, min(len(bad), chance.choice((200, len(bad)))), 8)
+            bad[where] = chance.integers(0, 256, 8)
+            place.write_bytes(bad.tobytes())
+            try:
+                of_capture(place)
+            except Unreadable as error:
+                assert str(place) in str(error)  # noqa: PT017 - what else is raised fails the test
+
+
+def test_the_command_prints_draws_and_keeps_to_its_schema(policed: Frames, tmp_path: Path) -> None:
+    place, drawing = policed.write(tmp_path / "a.cap", "pcap"), tmp_path / "a.svg"
+    done = CliRunner().invoke(app, ["diagnose", str(place), "--figure", str(drawing)])
+    assert done.exit_code == 0, done.output
+    assert "Rate   2 Mbit/s [" in done.stdout
+    assert 'inprofile plan policer --rate "2 Mbit/s"' in done.stdout
+    assert "tokens" in drawing.read_text("utf-8")
+    told = json.loads(CliRunner().invoke(app, ["diagnose", str(place), "--json"]).stdout)
+    whole = output_schema()
+    jsonschema.validate(told, {"$ref": "#/$defs/diagnose", "$defs": whole["$defs"]})
+    assert {*told} <= {*whole["$defs"]["diagnose"]["properties"]}
+    done = CliRunner().invoke(app, ["diagnose", str(place), "--figure", str(tmp_path / "no" / "a.svg")])
+    assert done.exit_code == 2
+    done = CliRunner().invoke(app, ["diagnose", str(place), "--at", "access"])
+    assert (done.exit_code, "--at and --set are for experiments" in done.stderr) == (2, True)
+
+
+def test_a_round_rate_with_headers_is_told() -> None:
+    assert counted(1_482_213, 1500) == (1.5e6, 18)
+    assert counted(10_000_100, 1500) == (1e7, 0)
+    assert counted(9_876_543, 1400) is None or counted(9_876_543, 1400)[1] > 0
