@@ -102,3 +102,13 @@ def test_flows_that_come_late_or_leave_do_so_sooner_in_the_moment() -> None:
         late = one.with_({"flows.assured.start": start, "flows.assured.stop": "1950 s"})
         _, each = pace.took(late)
         assert 0 < each < 1e-4
+
+
+def test_an_experiment_of_very_many_flows_is_not_begun() -> None:
+    """A second one would take as much memory again."""
+    many = inprofile.parse(inprofile.STARTER).with_(
+        {"flows.assured.count": 20_000, "flows.assured.contract": "1 kbit/s"}
+    )
+    with pytest.raises(ValueError, match="too many flows"):
+        pace.took(many)
+    assert pace.seconds([(many, 1)]) == pytest.approx(pace.A_PACKET * many.expected_packets(seeds=1))

@@ -29,6 +29,8 @@ _BEGUN = 20_000
 _ENOUGH = 0.03
 """Seconds: a moment of less is followed by a longer one."""
 
+_MANY = 10_000
+"""Flows: an experiment of more is not begun, as a second one takes as much memory as it does."""
 _TIME = re.compile(r"([0-9][0-9.e+-]*) (s|ms|us|µs|ns|ps)\b")
 
 
@@ -46,19 +48,30 @@ class Timed(Protocol):
 
 
 def took(scenario: Timed) -> tuple[float, float]:
-    """Seconds of one core for a run: what building it takes, and for each expected packet."""
+    """Seconds of one core for a run: what building it takes, and for each expected packet.
+
+    Raises ValueError for one that cannot be begun, ScenarioError for one that cannot be cut short.
+    """
     from ..metrics.quantity import in_seconds
 
     whole = scenario.expected_packets(seeds=1)
     effective = scenario.check().effective
     duration = in_seconds(effective["duration"])
+    if sum(int(group.get("count", 1)) for group in effective.get("flows", ())) > _MANY:
+        raise ValueError("too many flows to be begun")
+    times = {
+        f"flows.{group['name']}.{key}": group[key]
+        for group in effective.get("flows", ())
+        for key in ("start", "stop")
+        if group.get(key) is not None
+    }
     points: list[tuple[float, float]] = []
     packets = _BEGUN
     # Longer ones where packets cost little: slow start, too, is then a smaller part.
     while len(points) < 2 or (points[-1][1] < _ENOUGH and points[-1][0] < whole):
         share = min(1.0, packets / max(whole, 1.0))
         # The lesser of two: a process's first run also loads what all share.
-        points.append((share * whole, min(_timed(scenario, effective, duration, share) for _ in range(2))))
+        points.append((share * whole, min(_timed(scenario, times, duration, share) for _ in range(2))))
         packets *= 4
     (fewer, short), (more, long) = points[-2:]
     if more <= fewer:
@@ -68,14 +81,12 @@ def took(scenario: Timed) -> tuple[float, float]:
     return max(0.0, short - fewer * each), each
 
 
-def _timed(scenario: Timed, effective: Mapping[str, Any], duration: float, share: float) -> float:
+def _timed(scenario: Timed, times: Mapping[str, Any], duration: float, share: float) -> float:
     """Seconds of one core for a run of so much of its duration, measured from the beginning."""
     end = f"{max(share * duration, 1e-6):.6f} s"
     changes: dict[str, object] = {"duration": end, "measure.from": "0 s", "measure.to": end}
-    for group in effective.get("flows", ()):
-        for key in ("start", "stop"):
-            if group.get(key) is not None and share < 1:
-                changes[f"flows.{group['name']}.{key}"] = _sooner(group[key], share)
+    if share < 1:
+        changes |= {key: _sooner(when, share) for key, when in times.items()}
     cut = scenario.with_(changes)
     begun = time.process_time()
     cut.run(seeds=1, jobs=1)
@@ -118,7 +129,7 @@ def _took(scenario: Timed) -> tuple[float, float]:
     try:
         return took(scenario)
     except (ValueError, _internal.ScenarioError):
-        # It cannot be cut short: something happens at a time that the moment does not reach.
+        # It has too many flows, or something happens at a time that the moment does not reach.
         return 0.0, A_PACKET
 
 
