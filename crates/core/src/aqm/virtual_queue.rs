@@ -1,8 +1,8 @@
 //! Virtual queue: a drop law decides by the backlog that a slower link would have, and what it lets by goes straight to the real one.
 //!
 //! A [counter](backlog) drains at `virtual_rate`, at or below the link's, and grows by each accepted packet. The law (RED, RIO, a limit, …) sees
-//! this counter in place of the queue. Since no more than that is accepted in the long run, the real queue stays short: the delay of a
-//! queue that controls the rate is spared, at the price of the bandwidth between that rate and the link's. A datapath that cannot see
+//! this counter in place of the queue. Since no more than that is accepted in the long run, the real queue is never longer than the
+//! virtual one, and holds bursts only: delay is spared at the price of the bandwidth between that rate and the link's. A datapath that cannot see
 //! its queue's backlog can keep such a counter all the same.
 //! Source: the idea is that of the adaptive virtual queue (Kunniyur and Srikant 2001), whose rate is fixed here, and of the phantom queues of
 //! HULL (Alizadeh et al. 2012) and BC-PQP (2024); the laws are those of their own files.

@@ -231,7 +231,7 @@ mechanisms! { ($)
         "CoDel whose rate of drops falls as it rose, and BLUE, which drops more while the queue is full.";
     "virtual_queue" = VirtualQueue(Box<aqm::virtual_queue::VirtualQueue>, aqm::virtual_queue::Params),
         "Kunniyur and Srikant 2001 (AVQ, at a fixed rate); Alizadeh et al. 2012 (phantom queues)",
-        "A drop law decides by the backlog that a slower link would have; the real queue stays nearly empty.";
+        "A drop law decides by the backlog that a slower link would have; the real queue is shorter than that.";
     "ns2_sfq" = Ns2Sfq(Box<ns2::sfq::Sfq>, ns2::sfq::Params),
         "ns-2.35, Queue/SFQ",
         "ns-2's own SFQ: hashed queues take turns packet by packet, and each may hold half of the room that is left.";
