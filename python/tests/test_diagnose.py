@@ -180,3 +180,87 @@ def test_a_round_rate_with_headers_is_told() -> None:
     assert counted(1_482_213, 1500) == (1.5e6, 18)
     assert counted(10_000_100, 1500) == (1e7, 0)
     assert counted(9_876_543, 1400) is None or counted(9_876_543, 1400)[1] > 0
+
+
+def iperf(intervals: list[tuple[float, float, float | None]], protocol: str = "TCP") -> dict[str, object]:
+    """iperf3's JSON: of each half second the bytes, what was lost, and the round-trip time (µs)."""
+    rows = []
+    for i, (size, lost, rtt) in enumerate(intervals):
+        whole = {"start": i / 2, "end": (i + 1) / 2, "bytes": size}
+        lost_key = (
+            {"retransmits": lost} if protocol == "TCP" else {"lost_packets": lost, "packets": size / 1000}
+        )
+        rows.append({"streams": [{"rtt": rtt}], "sum": {**whole, **lost_key}})
+    start = {"test_start": {"protocol": protocol}, "tcp_mss_default": 1448}
+    return {"start": start, "intervals": rows, "end": {}}
+
+
+@pytest.mark.parametrize(
+    ("intervals", "protocol", "kind"),
+    [
+        ([(1.5e6, 40, 20_000.0), *[(600_000, 9, 20_100.0)] * 19], "TCP", "possible"),
+        ([(600_000, 5 * (i % 5 == 0), 20_000.0 + 4_000 * i) for i in range(20)], "TCP", "queue"),
+        ([(600_000, 3 * (i == 4), 20_000.0) for i in range(20)], "TCP", "loss"),
+        ([(600_000, 0, 20_000.0)] * 20, "TCP", "none"),
+        ([(900_000, 0, None), *[(600_000, 300, None)] * 19], "UDP", "either"),
+        ([(600_000, 0, None)] * 20, "UDP", "none"),
+    ],
+)
+def test_intervals_of_iperf3(
+    intervals: list[tuple[float, float, float | None]], protocol: str, kind: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "iperf.json"
+    place.write_text(json.dumps(iperf(intervals, protocol)))
+    told = json.loads(CliRunner().invoke(app, ["diagnose", str(place), "--json"]).stdout)
+    whole = output_schema()
+    jsonschema.validate(told, {"$ref": "#/$defs/diagnose", "$defs": whole["$defs"]})
+    assert told["kind"] == kind
+    assert told["unknown"]
+    if kind == "possible":
+        # 600 kB of data in half a second, with 52 B of headers each 1448 B.
+        assert told["rate"] == pytest.approx(9.6e6 * 1500 / 1448, rel=1e-6)
+        assert told["burst_interval"][0] == 0
+        assert told["burst_interval"][1] == pytest.approx(1.5e6 * 1500 / 1448, rel=1e-6)
+    assert "What it cannot tell" in CliRunner().invoke(app, ["diagnose", str(place)]).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"start": {', ":1: "),
+        ('{"error": "unable to connect"}', "iperf3 failed: unable to connect: run it again"),
+        ('{"a": 1}', "is no JSON of iperf3's client or server ('start' is missing or wrong)"),
+        (json.dumps(iperf([(1e6, 1, 1e4)] * 3)), "has 3 intervals, and 8 are needed"),
+        (json.dumps(iperf([(1e6, 1, 1e4)] * 9)).replace("retransmits", "other"), "is of the receiver"),
+        (json.dumps(iperf([(1e6, 1, 1e4)] * 9, "UDP")).replace("lost_", "no_"), "is of UDP's sender"),
+        (json.dumps(iperf([(1e6, 1, 1e4)] * 9, "SCTP")), "is of SCTP: TCP and UDP are diagnosed"),
+    ],
+)
+def test_json_that_is_not_iperf3s_is_refused(content: str, said: str, tmp_path: Path) -> None:
+    place = tmp_path / "iperf.json"
+    place.write_text(content)
+    done = CliRunner().invoke(app, ["diagnose", str(place)])
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert str(place) in done.stderr
+    done = CliRunner().invoke(app, ["diagnose", str(place), "--figure", str(tmp_path / "a.svg")])
+    assert "--figure draws packets" in done.stderr
+
+
+def test_an_experiment_and_a_result_are_captured(tmp_path: Path) -> None:
+    case = next(policers.drawn(35, True))
+    place = tmp_path / "e.toml"
+    place.write_text(case.text)
+    short = ["--set", "duration=8 s"]
+    of_file = json.loads(CliRunner().invoke(app, ["diagnose", str(place), *short, "--json"]).stdout)
+    assert (
+        CliRunner()
+        .invoke(app, ["run", str(place), "--seeds", "1", *short, "--out", str(tmp_path / "r")])
+        .exit_code
+        == 0
+    )
+    of_result = json.loads(CliRunner().invoke(app, ["diagnose", str(tmp_path / "r"), "--json"]).stdout)
+    assert of_file["kind"] == of_result["kind"]
+    assert of_file["rate"] == of_result["rate"]
+    done = CliRunner().invoke(app, ["diagnose", str(place), "--at", "nowhere"])
+    assert (done.exit_code, "nowhere" in done.stderr) == (2, True)

@@ -25,8 +25,8 @@ def diagnose(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A capture of TCP (pcap, pcapng) at sender or receiver; or an experiment file, or a folder"
-            " that run --out wrote, of which seed 1 is run and captured.",
+            help="A capture of TCP (pcap, pcapng) at sender or receiver; iperf3's JSON, which tells less; an"
+            " experiment file, or a folder that run --out wrote, of which seed 1 is run and captured.",
             show_default=False,
         ),
     ],
@@ -56,11 +56,15 @@ def diagnose(
     Of what is found it prints the rate, the burst and how sure they are.
     """
     from ..studies.diagnose import Unreadable, as_json
+    from ..studies.diagnose.iperf import is_iperf
     from ..studies.diagnose.words import as_text, mend
 
     if figure is not None and (figure.suffix != ".svg" or not figure.parent.is_dir()):
         raise Refused(f"--figure {figure}: name a file that ends in .svg, in a folder that exists")
     try:
+        if file.is_file() and file.suffix != ".toml" and is_iperf(file):
+            _intervals(file, figure, json_)
+            return
         found = _found(file, partial, at, set_)
     except Unreadable as error:
         raise Refused(visible(str(error))) from None
@@ -70,6 +74,20 @@ def diagnose(
         emit({"file": str(file), **as_json(found), "mend": mend(found)})
     else:
         say(as_text(found, str(file)))
+
+
+def _intervals(file: Path, figure: Path | None, json_: bool) -> None:
+    from ..studies.diagnose.iperf import of_iperf
+
+    if figure is not None:
+        raise Refused(
+            f"--figure draws packets, and {file} has intervals: capture them with tcpdump and give that"
+        )
+    found = of_iperf(file)
+    if json_:
+        emit({"file": str(file), **found.to_json()})
+    else:
+        say(found.text(str(file)))
 
 
 def _found(file: Path, partial: bool, at: str | None, overrides: list[str] | None) -> Diagnosis:

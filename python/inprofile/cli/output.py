@@ -125,7 +125,7 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
             "Policer, shaper or neither, with its rate and burst, and what would mend it.",
             {
                 "file": _TEXT,
-                "kind": {"enum": ["policer", "shaper", "queue", "either", "loss", "none"]},
+                "kind": {"enum": ["policer", "shaper", "queue", "either", "possible", "loss", "none"]},
                 "rate": _MAYBE_NUMBER,
                 "rate_interval": {"type": ["array", "null"], "items": _NUMBER},
                 "burst": _MAYBE_NUMBER,

@@ -1,7 +1,8 @@
 """Whether a policer or a shaper is on the way of a transfer, by its capture: `inprofile diagnose`.
 
 `captures` reads pcap and pcapng, `segments` TCP's headers, `traffic` says what became of each packet,
-`bucket` finds the token bucket that agrees, `path` the queue, and `verdict` judges.
+`bucket` finds the token bucket that agrees, `path` the queue, and `verdict` judges. `iperf` is for iperf3's
+JSON, `words` and `drawing` for readers.
 """
 
 from __future__ import annotations

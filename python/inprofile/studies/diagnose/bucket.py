@@ -27,6 +27,7 @@ __all__ = ["Fit", "deficit", "fit"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _NEAR = 0.1
+_GUESSED, _GAPS = 0.2, 6
 _TRAIN = 16
 _GRID = 120
 _CANDIDATES = 160
@@ -185,7 +186,9 @@ def _judged(search: _Search, rate: float, rtt: float | None) -> Fit:
     passed, dropped = search.passed & search.known, search.dropped
     count = int(min(passed.sum(), dropped.sum()))
     packet = float(np.median(search.size[dropped]))
-    rates, bursts = _agreeing(search, rate, cost + max(2, round(0.02 * count)))
+    # Behind the limiter it is a guess when a drop came: more may be contradicted by it.
+    share, gaps = (_GUESSED, _GAPS) if search.least else (0.02, 2)
+    rates, bursts = _agreeing(search, rate, cost + max(2, round(share * count)), gaps)
     burst = (least + most) / 2 if most > least else least
     near = max(packet, _NEAR * burst)
     far = (dropped & (needs <= burst - near)) | (passed & (needs > burst + near))
@@ -218,18 +221,28 @@ def _gain(broken: int, passed: int, dropped: int) -> float:
     return packets * (entropy(dropped) - entropy(min(broken, packets // 2)))
 
 
-def _agreeing(search: _Search, rate: float, most: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Rates around this one, and bursts, that break no more bounds than `most`."""
+def _agreeing(
+    search: _Search, rate: float, most: int, gaps: int = 0
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Rates around this one, and bursts, that break no more bounds than `most`.
+
+    Beyond rates that break more there may be others that do not: they are looked for `gaps` steps further.
+    """
     ends = []
     bursts = [search.cost(rate)[1:]]
     for sign in (-1, 1):
-        good, bad = 0.0, 1e-6
-        while bad < _WIDEST:
-            cost, low, high = search.cost(rate * math.exp(sign * bad))
-            if cost > most:
-                break
-            good, bad = bad, 2 * bad
-            bursts.append((low, high))
+        good, step, missed = 0.0, 1e-6, 0
+        bad = step
+        while step < _WIDEST and missed <= gaps:
+            cost, low, high = search.cost(rate * math.exp(sign * step))
+            if cost <= most:
+                good, missed = step, 0
+                bursts.append((low, high))
+            else:
+                bad = bad if missed else step
+                missed += 1
+            step *= 1.25 if missed else 2
+        bad = max(bad, good)
         for _ in range(6):
             middle = (good + bad) / 2
             cost, low, high = search.cost(rate * math.exp(sign * middle))

@@ -27,12 +27,16 @@ _AGREES_ALONE = 0.7
 """The same where no delay tells a policer from a queue, nor from an AQM whose queue is not seen."""
 _LEVEL = 0.3
 """No queue stood if packets waited less than this share of what it would have been."""
+_SAME = 0.3
+_FILLS = 1.5
 _EPISODES = 4
 _DROPS = 8
 _GAIN = 10.0
 """Losses that are less than e^10 times as likely with the bucket as at random may be chance."""
 _PACKETS = 5
 """A burst below so many packets is no shaper's of which a link could not have done the same."""
+_TRAIN = 8
+"""Nor one of so many a policer's behind which packets were captured: a sender's trains do as much."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def diagnose(found: Traffic) -> Diagnosis:
     """Look for a token bucket among the losses, and for a queue among the delays."""
     bucket, line = fit(found), queue(found)
     slope = None if bucket is None else waits_as(found, bucket.rate)
-    if bucket is not None and agrees(bucket, alone=slope is None):
+    if bucket is not None and agrees(bucket, alone=slope is None) and _refilled(found, bucket):
         kind, why, unknown = _policed(found, bucket, slope, line)
         if kind in ("policer", "either"):
             return Diagnosis(
@@ -132,6 +136,12 @@ def agrees(bucket: Fit, *, alone: bool) -> bool:
     )
 
 
+def _refilled(found: Traffic, bucket: Fit) -> bool:
+    """Whether the bucket was filled more than once: else its rate is hardly known, and any may be made up."""
+    seconds = float(found.time[-1] - found.time[0])
+    return bucket.rate / 8 * seconds > _FILLS * bucket.burst
+
+
 def _lack(bucket: Fit | None) -> float:
     return 0.0 if bucket is None else 1 - max(0.0, bucket.tolerant)
 
@@ -146,7 +156,10 @@ def _policed(
         f" episodes: packets were dropped when it was empty, and only then."
     )
     queued = slope is not None and slope.ci95[0] > 0.5 and 0.7 < slope.mean < 1.4
-    if slope is not None and not queued and (slope.ci95[1] < 0.5 or slope.level < _LEVEL):
+    if slope is not None and slope.level > _LEVEL and line is not None and line.longest is not None:
+        queued = queued or abs(line.rate / bucket.rate - 1) < _SAME
+    flat = slope is not None and slope.ci95[1] < 0.5 and slope.level < 0.5
+    if slope is not None and not queued and (flat or slope.level < _LEVEL):
         why = f"Packets did not wait as it emptied, as they would in a queue ({_slope(slope)})."
         return "policer", (first, why), _not_told(found)
     if queued:
@@ -155,7 +168,7 @@ def _policed(
         pinned = _pinned(found, bucket)
         if pinned > 0.7:
             return "queue", (first,), ()
-        if bucket.burst > _PACKETS * found.mss:
+        if bucket.burst > _TRAIN * found.mss:
             why = (
                 "Again and again packets came faster than the rate until it was empty, which no queue lets"
                 " through."
