@@ -6,7 +6,8 @@ scheme has that link's queue, the markers of the flows that cross it, and the pl
 
 In a scheme's values `"2 T"` is a length of twice T, `"1/3 T as time, at least 100 ms"` a time,
 `"4 longest T"` a length of four times the longest T that is tried, `"2..200 log over T"` goes from 2 to 200
-while T goes from its shortest to its longest, `"link rate"` the measured link's, `"1.2 of contract"` a rate
+while T goes from its shortest to its longest, `"link rate"` the measured link's,
+`"0.95 of link rate"` so much of it, `"1.2 of contract"` a rate
 and `"300 ms of contract"` a size: what arrives at the contract's rate in that time. What `plan` may set
 besides T is in the scheme's table `plan` (`settings`).
 """
@@ -54,6 +55,8 @@ _LENGTH = re.compile(r"([0-9.]+(?:e-?[0-9]+)?)(?:/([0-9]+))? T( as time(?:, at l
 _FIXED = re.compile(r"([0-9.]+) longest T")
 #: In place of a rate: the measured link's.
 _LINK_RATE = "link rate"
+#: So much of it.
+_OF_LINK_RATE = re.compile(r"([0-9.]+) of link rate")
 #: A rate, or what arrives in a time at it, of the contract of the flow that is marked.
 _OF_CONTRACT = re.compile(r"([0-9.]+(?:e-?[0-9]+)?)(?: (s|ms|us))? of contract")
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
@@ -159,6 +162,8 @@ class Scheme:
             return place.rate
         if not isinstance(value, str):
             return value
+        if found := _OF_LINK_RATE.fullmatch(value):
+            return f"{float(found[1]) * bits_per_second(place.rate):.0f} bit/s"
         if over := Over.of(value):
             tried = lengths(place)
             return over.at(math.log(length / tried[0]) / math.log(tried[-1] / tried[0]))
@@ -184,6 +189,9 @@ class Scheme:
         if key == "limit":
             # A limit is a whole number of packets, and none is above the buffer.
             return f"{max(1, round(min(packets, place.buffer)))} packets"
+        if key == "virtual_limit":
+            # So is this, of packets that nobody has to keep.
+            return f"{max(1, round(packets))} packets"
         return f"{packets:.6g} packets"
 
     def values(self, place: Place, length: float) -> dict[str, object]:
