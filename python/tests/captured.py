@@ -83,8 +83,13 @@ def bucket_passes(time: Array, size: Array, rate: float, burst: float) -> Array:
     return np.array(passed)
 
 
-def transfer(rate: float, burst: float, seed: int, isn: int = 1000, seconds: float = 12.0) -> Frames:
-    """A sender between half and twice the rate, which sends again what was lost a round trip later."""
+def transfer(
+    rate: float, burst: float, seed: int, isn: int = 1000, seconds: float = 12.0, again_faster: float = 1.0
+) -> Frames:
+    """A sender between half and twice the rate, which sends again what was lost a round trip later.
+
+    `again_faster`: by so much sooner the acknowledgement of what was sent again comes.
+    """
     chance = np.random.default_rng(seed)
     tokens, last, now, following = burst, 0.0, 0.01, 0
     again: list[tuple[float, int]] = []
@@ -93,12 +98,12 @@ def transfer(rate: float, burst: float, seed: int, isn: int = 1000, seconds: flo
     while now < seconds:
         speed = rate / 8 * (1.25 + 0.75 * np.sin(2 * np.pi * now / 1.5))
         if again and again[0][0] <= now:
-            nth = again.pop(0)[1]
+            nth, rtt = again.pop(0)[1], _RTT / again_faster
         else:
-            nth, following = following, following + 1
+            nth, following, rtt = following, following + 1, _RTT
         rows.append(Row(now, False, isn + nth * _MSS, 1, _MSS))
         tokens, last = min(burst, tokens + rate / 8 * (now - last)), now
-        arrives = now + _RTT + float(chance.uniform(0, 0.0005))
+        arrives = now + rtt + float(chance.uniform(0, 0.0005))
         if tokens >= _MSS + 52:
             tokens -= _MSS + 52
             missing.discard(nth)

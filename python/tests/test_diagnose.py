@@ -85,6 +85,16 @@ def test_sequence_numbers_may_wrap(tmp_path: Path) -> None:
     assert (found.kind, round(found.rate or 0, -5)) == ("policer", 2e6)
 
 
+def test_what_was_sent_again_may_be_acknowledged_sooner_than_anything_else(tmp_path: Path) -> None:
+    """Its first copy did not arrive for that: what arrives is told within a round trip."""
+    place = transfer(rate=2e6, burst=20_000, seed=3, again_faster=4.0).write(tmp_path / "a.cap", "pcap")
+    found = of_capture(place)
+    assert found.kind == "policer"
+    assert found.rate == pytest.approx(2e6, rel=0.01)
+    assert found.burst == pytest.approx(20_000, rel=0.1)
+    assert found.sure > 0.99
+
+
 def test_one_direction_leaves_a_choice(policed: Frames, tmp_path: Path) -> None:
     found = of_capture(policed.data().write(tmp_path / "a.cap", "pcap"))
     assert found.kind == "either"

@@ -23,6 +23,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DROPPED, PASSED, UNKNOWN = 0, 1, -1
 _EARLY = 0.75
 """An acknowledgement sooner than this share of the least round-trip time is of an earlier copy."""
+_LONGEST = 1.5
 _REORDERED = 3e-3
 """Seconds within which a gap that is filled was reordering, where no round-trip time is known."""
 _MOST = 3_000_000
@@ -353,6 +354,7 @@ def _before(flow: _Flow) -> Made:
     round_trip = when - flow.time
     sane = single & np.isfinite(round_trip) & (round_trip >= 0)
     least = float(round_trip[sane].min()) if sane.any() else None
+    longest = _LONGEST * float(round_trip[sane].max()) if sane.any() else np.inf
     last = flow.acks[-1, 0] if len(flow.acks) else np.inf
     fate = np.full(len(starts), PASSED)
     if not len(flow.acks):
@@ -372,6 +374,10 @@ def _before(flow: _Flow) -> Made:
             soon = _EARLY * (least or 0.0)
             early = np.flatnonzero(flow.time[rows] + soon <= told)
             copy = int(early[-1]) if len(early) else 0
+            # What arrives is told within the longest round trip: a later copy was only faster than others.
+            sent = int(np.count_nonzero(flow.time[rows] < told)) - 1
+            if copy < sent and told - flow.time[rows[copy]] > longest:
+                copy += 1
             # Of copies that came twice the receiver tells (RFC 2883): as many more passed.
             copy -= twice.get(starts[members[0]], 0)
             fate[rows[: max(0, copy)]] = DROPPED

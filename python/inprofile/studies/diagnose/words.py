@@ -122,7 +122,7 @@ def mend(found: Diagnosis) -> list[str]:
         return []
     if got >= ENOUGH:
         return [f"Nothing has to be: TCP gets {100 * got:.0f} % of the rate through it."]
-    rtt = quantity(found.traffic.rtt, "s", digits=3) if found.traffic.rtt else "RTT"
+    rtt = f"{1e3 * found.traffic.rtt:.3g} ms" if found.traffic.rtt else "RTT"
     flows = len(found.traffic.flows)
     paced = f"{round(0.97 * found.rate)}bit"
     return [
