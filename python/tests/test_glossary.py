@@ -40,6 +40,7 @@ MARKERS = {
     "blind_drop": "p = 0.1",
     "probe": "",
     "every_nth": "n = 5",
+    "fair_policer": 'burst = "4 packets"',
     "twam": "",
     "srtcm": 'cbs = "4 packets", ebs = "4 packets"',
     "trtcm": 'pir = "800 kbit/s", cbs = "4 packets", pbs = "4 packets"',

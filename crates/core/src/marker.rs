@@ -4,6 +4,7 @@ pub mod ard;
 pub mod blind_drop;
 pub mod colour;
 pub mod every_nth;
+pub mod fair_policer;
 pub mod meter;
 pub mod probe;
 pub mod token_bucket;

@@ -176,7 +176,7 @@ fn queues() -> Vec<String> {
     all
 }
 
-const MARKERS: [&str; 20] = [
+const MARKERS: [&str; 21] = [
     BUCKET,
     "kind = \"token_bucket\", depth = \"1.5 packets\", conforms = \"more_than\", starts_full = false",
     "kind = \"tsw2cm\"",
@@ -197,6 +197,7 @@ const MARKERS: [&str; 20] = [
     "kind = \"trtcm\", pir = \"500 kbit/s\", cbs = \"3 packets\", pbs = \"6 packets\", mode = \"colour_aware\"",
     "kind = \"rfc4115\", eir = \"200 kbit/s\", cbs = \"3 packets\", ebs = \"6 packets\"",
     "kind = \"colour\", colour = \"out\"",
+    "kind = \"fair_policer\", burst = \"8 packets\"",
 ];
 
 fn root() -> PathBuf {

@@ -10,6 +10,7 @@ from .drawn import (
     THRESHOLDS,
     Curve,
     Rows,
+    Table,
     cbr,
     curve,
     decisions,
@@ -65,6 +66,23 @@ def _blind_drop() -> Curve:
         for p in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     }
     return Curve("p", "share dropped", "As many are dropped as p says.", thinned(points, "blind_drop"))
+
+
+@curve("fair_policer")
+def _fair_policer() -> Curve:
+    sent = (1, 2, 3, 5, 8)
+    flows = [cbr(f"u{rate}", f"{rate} Mbit/s") for rate in sent]
+    markers: dict[str, Table] = {
+        "fair_policer": {"kind": "fair_policer", "burst": "40 packets"},
+        "token_bucket, action = drop": {"kind": "token_bucket", "depth": "40 packets", "action": "drop"},
+    }
+    rows: Rows = []
+    for line, marker in markers.items():
+        made = experiment(DROP_TAIL, flows, seconds=20, more=edge(marker | {"rate": "9 Mbit/s"})).run(1)
+        got = (row.values["received_in_rate"][0] / 1e6 for row in made.rows("flows"))
+        rows += [{"line": line, "x": x, "y": y} for x, y in zip(sent, got, strict=True)]
+    says = "Each flow gets 2 Mbit/s or what it sends; a token bucket gives most to those who send most."
+    return Curve("sent (Mbit/s)", "passed (Mbit/s)", says, rows)
 
 
 @curve("every_nth")

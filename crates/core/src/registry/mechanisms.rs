@@ -153,6 +153,9 @@ mechanisms! { ($)
     "rfc4115" = Rfc4115(Box<marker::meter::rfc4115::Rfc4115>, marker::meter::rfc4115::Params),
         "RFC 4115",
         "Two-rate three-colour marker whose green packets cost no excess tokens.";
+    "fair_policer" = FairPolicer(Box<marker::fair_policer::FairPolicer>, marker::fair_policer::Params),
+        "Shan et al. 2021 (FairPolicer); Tahir et al. 2024 (phantom queues)",
+        "One rate and burst for all flows that pass, shared equally among those that send: the rest is dropped.";
     "colour" = Colour(marker::colour::Constant, marker::colour::Params),
         "RFC 2597 §2",
         "Gives every packet the same colour: traffic that nobody meters.";
