@@ -16,12 +16,10 @@ import numpy as np
 
 from ..._input import read_file
 
-__all__ = ["MOST_BYTES", "PAD", "Records", "Unreadable", "records"]
+__all__ = ["MOST_BYTES", "Records", "Unreadable", "records"]
 
 MOST_BYTES = 2 << 30
 """The largest capture that is read."""
-PAD = 256
-"""Zeros after the last byte, so that headers of a short record can be looked for without leaving the file."""
 
 _MICRO, _NANO = 0xA1B2C3D4, 0xA1B23C4D
 _SECTION, _INTERFACE, _SIMPLE, _PACKET, _OLD_PACKET = 0x0A0D0D0A, 1, 3, 6, 2
@@ -42,7 +40,7 @@ class Records:
 
     name: str
     data: np.ndarray[Any, np.dtype[np.uint8]]
-    """The file, and zeros after it."""
+    """The file."""
     number: np.ndarray[Any, np.dtype[np.int64]]
     """The number of each packet as Wireshark counts, from 1."""
     start: np.ndarray[Any, np.dtype[np.int64]]
@@ -109,10 +107,9 @@ def records(path: str | Path, *, partial: bool = False) -> Records:
             " the one"
             " before it: put them in order with reordercap FILE ORDERED"
         )
-    padded = np.frombuffer(data + bytes(PAD), dtype=np.uint8)
     return Records(
         name,
-        padded,
+        np.frombuffer(data, dtype=np.uint8),
         number,
         start,
         captured,
