@@ -108,6 +108,16 @@ class _Search:
             return len(self.time), self.least, self.least
         return _broken(self.needs(rate)[self.known], self.dropped[self.known], self.least)
 
+    def far(self, rate: float) -> int:
+        """Bounds that are broken by more than two packets, or a tenth of the burst."""
+        cost, low, high = self.cost(rate)
+        if rate > self.ceiling:
+            return cost
+        needs, burst = self.needs(rate), (low + high) / 2
+        room = max(2 * float(self.size.max()), _NEAR * burst)
+        wrong = (self.dropped & (needs <= burst - room)) | (self.passed & (needs > burst + room))
+        return int((wrong & self.known).sum())
+
     def best(self, rates: Array) -> tuple[int, float]:
         costs = np.array([self.cost(float(rate))[0] for rate in rates])
         least = costs.min()
@@ -159,13 +169,25 @@ def fit(found: Traffic) -> Fit | None:
     first = _candidates(search.time, search.size, search.passed, search.dropped)
     top = max(4 * mean, float(first.max(initial=0)) * 1.2)
     rates = np.concatenate([first, np.geomspace(0.5 * mean, top, _GRID)])
-    cost, rate = search.best(np.sort(rates))
+    rates = np.sort(rates)
+    starts = [search.best(rates)]
+    if found.side == "after":
+        # Where drops are placed by a guess, that of a link may contradict as few packets, but by more.
+        wide = np.array([search.far(float(rate)) for rate in rates])
+        close = float(rates[wide.argmin()])
+        starts.append((search.cost(close)[0], close))
+    fits = [_judged(whole, _zoomed(search, whole, *start), found.rtt) for start in starts]
+    return max(fits, key=lambda one: (round(one.tolerant, 2), one.consistency))
+
+
+def _zoomed(search: _Search, whole: _Search, cost: int, rate: float) -> float:
+    """The best rate near this one."""
     for width in _ZOOMS:
         around = rate * (1 + width * np.linspace(-1, 1, _STEPS))
         better, where = whole.best(around) if width == _ZOOMS[-1] else search.best(around)
         if better <= cost or width == _ZOOMS[-1]:
             cost, rate = better, where
-    return _judged(whole, rate, found.rtt)
+    return rate
 
 
 def _fastest(time: Array, size: Array) -> float:
