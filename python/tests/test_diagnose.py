@@ -39,7 +39,7 @@ def test_a_packet_passes_where_what_is_missing_leaves_room_for_it() -> None:
 
 
 def test_behind_a_policer_another_one_is_not_made_up(tmp_path: Path) -> None:
-    """When drops came is a guess there: a bucket of another rate contradicts fewer packets, but by far more."""
+    """When drops came is a guess there: another rate may contradict fewer packets, but by far more."""
     case = next(one for one in policers.drawn(7, True) if "11497 kbit/s 11684 B" in one.told)
     found = policers.look(case, tmp_path)
     assert policers.judged(case, found) in ("right", "wide", "either"), found.fit
