@@ -25,6 +25,7 @@ _AGREES = 0.5
 """The least share of a policer's losses that its bucket explains; the others were lost elsewhere."""
 _AGREES_ALONE = 0.7
 """The same where no delay tells a policer from a queue, nor from an AQM whose queue is not seen."""
+_ALL = 0.95
 _LEVEL = 0.3
 """No queue stood if packets waited less than this share of what it would have been."""
 _SAME = 0.3
@@ -153,7 +154,7 @@ def _policed(
     per_cent = 100 * bucket.tolerant
     first = (
         f"A token bucket explains {per_cent:.1f} % of the {bucket.dropped:,} losses, in {bucket.episodes:,}"
-        f" episodes: packets were dropped when it was empty, and only then."
+        f" episodes: they came when it was empty{', and only then' if bucket.tolerant > _ALL else ''}."
     )
     queued = slope is not None and slope.ci95[0] > 0.5 and 0.7 < slope.mean < 1.4
     if slope is not None and slope.level > _LEVEL and line is not None and line.longest is not None:
