@@ -132,6 +132,10 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         # As the flow's own host marked them.
         "in_share": by_flow(flows, seeds, "sent_in") / sent,
         "edge_loss": by_flow(flows, seeds, "dropped_edge") / sent,
+        "sent": sent,
+        "sent_in": by_flow(flows, seeds, "sent_in"),
+        "edge_drops": by_flow(flows, seeds, "dropped_edge"),
+        "queue_drops": by_flow(flows, seeds, "dropped") - by_flow(flows, seeds, "dropped_edge"),
     }
     if result.series.num_rows == 0:
         return Measures(seeds, values, {}, each)

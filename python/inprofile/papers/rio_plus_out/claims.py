@@ -8,20 +8,21 @@ is judged in every set-up whose cells were run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from ...metrics.measures import Array, Measures
-from ...metrics.quantity import pm
+from ...metrics.quantity import mean_pm, pm
 from ...metrics.stats import UNLIKE, estimate
 from .. import Cell, Entry, Paper
-from ..effects import BOUND, CONTRACT
+from ..effects import BOUND, CONTRACT, of_base
 from ..judge import Comparison, Effect, Finding, Number
 from ..pairing import Pair
 from ..rows import TableRow, row
 from . import experiments
-from .experiments import FIGURES, assured, levels, subscribed
+from .experiments import FIGURES, UNIT, assured, levels, subscribed
 
 __all__ = [
     "COLUMNS",
@@ -403,6 +404,113 @@ def _in_packets(c: Cell, m: Measures) -> Array:
     return np.asarray(flows * np.sum(sent, axis=0))
 
 
+def _b9(paper: Paper, cells: Cells, setup: str) -> Finding:
+    margin, last = paper.top.table("bounds").number("wider"), _full(paper)
+    gaps: list[tuple[float, Array]] = []
+    for profile, _ in levels(paper):
+        sweep = f"{profile:g} Mbit/s"
+        added = [
+            _cell(cells, setup, "figure-8", "rio-plus-out", sweep, level)["throughput:as"]
+            - _cell(cells, setup, "figure-8", "rio", sweep, level)["throughput:as"]
+            for level in points(cells, setup, "figure-8", sweep)
+            if int(level) < last
+        ]
+        gaps.append((profile, np.asarray(np.mean(added, axis=0))))
+    compared = [
+        Comparison(
+            f"what RI+O adds at {large:g} Mbit/s, above what it adds at {small:g}",
+            list(more - less),
+            "above",
+            unit="bit/s",
+            effect=Effect(margin * small * 1e6, f"{margin:.0%} of the smaller profile, which a flow would notice"),
+        )
+        for (small, less), (large, more) in pairwise(gaps)
+    ]
+    told = ", ".join(f"{mean_pm(gap / 1e3)} kbit/s at {profile:g}" for profile, gap in gaps)
+    return Finding("B9", setup, compared, notes=[f"Added by RI+O: {told} Mbit/s."])
+
+
+def _b10(paper: Paper, cells: Cells, setup: str) -> Finding:
+    rio, fixed = _cell(cells, setup, "figure-2", "rio"), paper.top.table("bounds").number("fixed")
+    ratio = rio["avg_std"] / rio["avg_out_std"]
+    compared = [
+        Comparison(
+            "deviation of avg_total over that of avg_out, RIO",
+            list(ratio),
+            "below",
+            null=1.0,
+            effect=Effect(1 - fixed, f"of its composition it moves at most by {fixed:g}: \"relatively fixed\" (ours)"),
+        )
+    ]
+    note = (
+        f"RIO's average of all packets is {mean_pm(rio['avg_mean'])} packets and deviates by"
+        f" {mean_pm(rio['avg_std'])}, that of OUT packets by {mean_pm(rio['avg_out_std'])}."
+    )
+    return Finding("B10", setup, compared, notes=[note])
+
+
+def _b11(paper: Paper, cells: Cells, setup: str) -> Finding:
+    runs = _table_1(paper, cells, setup)
+    evener = paper.top.table("bounds").number("evener")
+    compared = []
+    for words, of in (
+        ("OUT packets from drop to drop", lambda m, g: 1 / np.maximum(m[f"loss_out:{g}"], 1e-9)),
+        ("OUT packets sent", lambda m, g: m[f"marked_out:{g}"]),
+    ):
+        spread = {
+            scheme: _variation(np.array([of(m, group) for group in profiles(paper)]))
+            for scheme, m in runs.items()
+        }
+        compared.append(
+            Comparison(
+                f"variation of {words} over the assured flows, RI+O − RIO",
+                list(spread["rio-plus-out"] - spread["rio"]),
+                "below",
+                effect=of_base(spread["rio"], evener, "a tenth of RIO's; Table I prints a fifth to a third"),
+            )
+        )
+    return Finding("B11", setup, compared)
+
+
+def _variation(of: Array) -> Array:
+    """Coefficient of variation over the flows, seed by seed: `of` is flows × seeds."""
+    return np.asarray(of.std(axis=0) / of.mean(axis=0))
+
+
+def _b12(paper: Paper, cells: Cells, setup: str) -> Finding:
+    profile, rate = max(profiles(paper).items(), key=lambda item: item[1])
+    bounds = paper.top.table("bounds")
+    share = {
+        bucket: cells[cell][f"throughput:{profile}"] / rate
+        for bucket in points(cells, setup, "table-1", "bucket")
+        if (cell := Cell(setup, "table-1", "rio", "", "bucket", bucket)) in cells
+    }
+    smallest, *between, largest = sorted(share, key=float)
+    trips = {bucket: float(bucket) * 8 / UNIT / 0.1 for bucket in share}
+    compared = [
+        _missed(paper, f"RIO: {_kbit(rate)} with buckets of {trips[b]:.1f} round trips", share[b])
+        for b in (smallest, *between)
+        if trips[b] <= FEW_TRIPS
+    ]
+    label = f"RIO: {_kbit(rate)} with buckets of {trips[largest]:.0f} round trips"
+    compared.append(_kept(paper, label, share[largest]))
+    compared.append(
+        Comparison(
+            f"share of {_kbit(rate)} under RIO, with buckets of {trips[largest]:.0f} round trips above"
+            f" {trips[smallest]:.1f}",
+            list(share[largest] - share[smallest]),
+            "above",
+            effect=Effect(bounds.number("helped"), "2 % of the profile: what counts as kept or not"),
+        )
+    )
+    return Finding("B12", setup, compared)
+
+
+def _full(paper: Paper) -> float:
+    """Full subscription, in per cent."""
+    return paper.top.table("figures").table("levels").numbers("all")[-1]
+
+
 def _counts(paper: Paper, c: Cell, variant: str) -> bool:
     """Whether claim B8 is about a cell: below full subscription, and of this way to start and to count."""
     starts_full, later = experiments.own(paper, variant)
@@ -411,8 +519,7 @@ def _counts(paper: Paper, c: Cell, variant: str) -> bool:
             variant,
             "",
         )
-    full = paper.top.table("figures").table("levels").numbers("all")[-1]
-    if c.topology == "figure-8" and int(c.value) >= full:
+    if c.topology == "figure-8" and int(c.value) >= _full(paper):
         return False
     # The figures count from 30 s on whatever the variant; how buckets start and what it sets are their own.
     changed = bool(variant and paper.find("variants", variant).changes)
@@ -430,15 +537,26 @@ _CLAIMS = {
     "B6": _b6,
     "B7": _b7,
     "B8": _b8,
+    "B9": _b9,
+    "B10": _b10,
+    "B11": _b11,
+    "B12": _b12,
 }
 #: The topology without whose cells a claim is not judged.
-_NEEDS = {"B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9", "B7": "figure-1"}
+_NEEDS = {
+    "B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9", "B7": "figure-1", "B9": "figure-8",
+    "B10": "figure-2",
+}  # fmt: skip
+#: Buckets of no more round trips than this are not "very large" (B12): a TCP window and its bursts fit.
+FEW_TRIPS = 7.2
 
 
 def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
     """Whether a claim's verdict in a set-up needs this cell: B8 counts in Table I and in Fig. 7 to 9."""
     if claim == "B8":
         return cell.topology not in ("figure-1", "figure-2")
+    if claim == "B12":
+        return cell.sweep == "bucket"
     return cell.topology == _NEEDS.get(claim, "table-1")
 
 
@@ -450,11 +568,12 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     if variant:
         return [_b8(paper, cells, name, variant) for name in paper.find("variants", variant).words("setups")]
     run = {(c.setup, c.topology) for c in cells}
+    swept = {c.setup for c in cells if c.sweep == "bucket" and c.topology == "table-1"}
     return [
         _CLAIMS[claim.id](paper, cells, setup.id)
         for setup in paper.setups
         for claim in paper.claims
-        if (setup.id, _NEEDS.get(claim.id, "table-1")) in run
+        if (setup.id in swept if claim.id == "B12" else (setup.id, _NEEDS.get(claim.id, "table-1")) in run)
     ]
 
 

@@ -137,6 +137,8 @@ class _Maker:
             "links.bottleneck.queue.w_q": self.paper.top.number("large_w_q"),
             "duration": "200 s",
             "measure.to": "200 s",
+            # How much the averages move (B10).
+            "monitors": [{"queue": "bottleneck", "every": "100 ms"}],
         }
         yield from self.both("figure-2", "table-1", "full", values=large)
         yield from self.both("figure-1", "figure-1", "full")

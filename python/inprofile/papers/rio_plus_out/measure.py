@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["measure", "slope", "window"]
 
+#: From when on the averages of Fig. 2's runs are looked at, in seconds: buckets start full.
+SETTLED = 30.0
+
 
 def window(profile: float, packet: float, rtt: float) -> float:
     """The window in packets that sends a profile (bit/s), with packets of so many bytes on the wire.
@@ -70,6 +73,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         _windows(result, seeds, paper, values, traces)
     if cell.topology == "figure-2":
         _seen(result.queues, seeds, values)
+        _composition(result, seeds, values)
     return Measures(seeds, values, traces)
 
 
@@ -120,6 +124,18 @@ def _seen(queues: pa.Table, seeds: tuple[int, ...], values: dict[str, Array]) ->
     for i in range(5):
         values[f"seen:as{i}"] = seen[:, i]
     values["slope"] = slope(np.array([0.27 * (i + 1) for i in range(5)]), seen)
+
+
+def _composition(result: Result, seeds: tuple[int, ...], values: dict[str, Array]) -> None:
+    """§2.2: how much the averages move over time: of all packets, and of OUT packets alone."""
+    series = Series(result.series, seeds)
+    total, ins = series.get("bottleneck", "avg"), series.get("bottleneck", "avg_in")
+    if not (total and ins):
+        raise ValueError('no monitor watches the queue "bottleneck"')
+    later = total[0] >= SETTLED
+    values["avg_std"] = total[1][:, later].std(axis=1)
+    values["avg_out_std"] = (total[1] - ins[1])[:, later].std(axis=1)
+    values["avg_mean"] = total[1][:, later].mean(axis=1)
 
 
 def slope(x: Array, y: Array) -> Array:
