@@ -55,6 +55,7 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
             "sent_in": 300,
             "sent_out": 100,
             "dropped_edge": 4 * (i + 1),
+            "dropped": 4 * (i + 1) + 6,
         }
         for s in seeds
         for i, (rtt, rate) in enumerate([(0.03, 100e3), (0.02, 300e3)])
@@ -194,6 +195,11 @@ def measures(scheme: str, seed: int, traces: bool = True, **changes: float) -> M
         "throughput": shape,
         "in_share": np.full(shape.shape, 0.5),
         "edge_loss": np.full(shape.shape, 0.01),
+        "sent": shape / 80,
+        "sent_in": shape / 160,
+        # In proportion to IN packets at the edge; the most damaged flow has half of what the queues drop.
+        "edge_drops": shape / 16e3,
+        "queue_drops": np.broadcast_to([20.0, 60.0, 20.0, 20.0], shape.shape),
         "soon": np.array([-values["soon"], values["soon"], 0 * values["soon"], 0 * values["soon"]]).T,
     }
     return Measures(SEEDS, values, shown if traces else {}, each)

@@ -25,6 +25,7 @@ def values(cell: Cell) -> dict[str, float]:
     plus = cell.scheme == "rio-plus-out"
     made = {"in_drops": 0.0, "above:small": 1.0, "above:large": 0.6, "slope": -1.0 if plus else 1.0}
     made["utilisation"] = 0.99
+    made |= {"avg_std": 1.0, "avg_out_std": 4.0, "avg_mean": 40.0}
     if cell.topology == "table-1":
         printed = next(t for t in PAPER.about["table1"] if t["scheme"] == cell.scheme)
         for i, group in enumerate([*claims.profiles(PAPER), "be"]):
@@ -33,6 +34,9 @@ def values(cell: Cell) -> dict[str, float]:
         # In words the large profiles gain most; its own table says otherwise, and so would the claim.
         if plus:
             made["throughput:as4"] = 1221734 + 400e3
+        # Only the largest bucket keeps the largest profile.
+        if cell.sweep == "bucket" and float(cell.value) > 1e5:
+            made["throughput:as4"] = 1.1 * 1350e3
     elif cell.topology == "figure-7":
         last = PAPER.find("crossings", cell.sweep).number(cell.scheme)
         profile = subscribed(PAPER)[cell.sweep] * 1e6
@@ -52,15 +56,19 @@ def values(cell: Cell) -> dict[str, float]:
     return made
 
 
+def spread(rng: np.random.Generator) -> np.ndarray:
+    """Draws of a measure's own, with mean 0."""
+    drawn = rng.standard_normal(len(SEEDS))
+    return drawn - drawn.mean()
+
+
 def cells(**changes: float) -> dict[Cell, Measures]:
     """Every cell of a full run, with a spread of 0.1 %; `changes` are put into all of RI+O's."""
     made = {}
     for k, job in enumerate(j for batch in jobs(PAPER, full=True) for j in batch):
         rng = np.random.default_rng(k)
         found = {**values(job.cell), **(changes if job.cell.scheme == "rio-plus-out" else {})}
-        spread = rng.standard_normal(len(SEEDS))
-        spread -= spread.mean()
-        made[job.cell] = Measures(SEEDS, {n: x * (1 + 1e-3 * spread) for n, x in found.items()}, {})
+        made[job.cell] = Measures(SEEDS, {n: x * (1 + 1e-3 * spread(rng)) for n, x in found.items()}, {})
     return made
 
 
@@ -72,7 +80,8 @@ def test_runs_as_the_paper_claims_are_reproduced() -> None:
     judged = judge(claims.findings(PAPER, cells()))
     for setup in PAPER.setups:
         found = verdicts(judged, setup["id"])
-        assert len(found) == len(PAPER.claims)
+        # Buckets are varied as printed alone.
+        assert len(found) == len(PAPER.claims) - (setup.id != "as-printed")
         assert set(found.values()) == {"reproduced"}, found
 
 
@@ -80,9 +89,10 @@ def test_a_set_up_is_judged_on_what_was_run_of_it() -> None:
     run = {j.cell for batch in jobs(PAPER) for j in batch}
     found = claims.findings(PAPER, {c: m for c, m in cells().items() if c in run})
     by = {s["id"]: [f.claim for f in found if f.setup == s["id"]] for s in PAPER.setups}
-    assert by["as-printed"] == by["fits-rates"] == [c["id"] for c in PAPER.claims]
+    assert by["as-printed"] == [*by["fits-rates"], "B12"] == [c["id"] for c in PAPER.claims]
     # Fig. 7 to 9 say nothing of buckets.
-    assert by["fits-counts"] == ["B1a", "B1b", "B1c", "B2", "B6", "B7", "B8"]
+    without = ["B1a", "B1b", "B1c", "B2", "B6", "B7", "B8", "B10", "B11"]
+    assert by["fits-counts"] == by["one-count"] == without
 
 
 def test_whose_throughput_is_kept_is_a_reading() -> None:

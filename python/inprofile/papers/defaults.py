@@ -2,7 +2,8 @@
 
 - Run is every scheme on every topology in every set-up and variant, with the same seeds: the scenario file
   of the set-up's `scenarios` (or the topology's `file`) with what set-up, scheme and variant `set`. A `set`
-  may be by topology. With `full` the `sweeps` too: `key` at each of `values`, on the first topology.
+  may be by topology. With `full` the `sweeps` too: `key` at each of `values`, on the first topology, with
+  what the sweep `set`s.
 - Kept are all metrics by name, `QUEUE.column` and `PLACE.column` of every queue and marker, and
   `GROUP.column`, the mean over the flows of a group.
 - The page has the printed numbers as dots, and what the text leaves open.
@@ -99,6 +100,7 @@ def _job(paper: Paper, cell: Cell, seeds: int) -> Job:
         values.update(_changes(paper.find("variants", cell.variant), cell.topology))
     if cell.sweep:
         sweep = paper.find("sweeps", cell.sweep)
+        values.update(_changes(sweep, cell.topology))
         values[sweep.word("key")] = dict(zip(values_of(sweep), sweep["values"], strict=True))[cell.value]
         # A sweep needs rates and drops only.
         values["monitors"] = []

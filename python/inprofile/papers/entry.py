@@ -25,7 +25,7 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("variants", "id title", "set same_runs"),
         # `atlas = false`: of the set-ups alone. The committed atlas, and `today.json`, lack it.
         ("claims", "id text", "says numbers atlas"),
-        ("sweeps", "id title values", "key setups schemes assumed"),
+        ("sweeps", "id title values", "key setups schemes assumed set"),
         ("quoted", "path where", "files"),
         ("assumed", "path why", "files"),
     )

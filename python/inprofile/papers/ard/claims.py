@@ -1,4 +1,4 @@
-"""How claims A1–A10 are judged: what is compared with what, seed by seed.
+"""How claims A1–A10 are judged (A11–A14: `beside`): what is compared with what, seed by seed.
 
 Every claim is about both topologies, so each set-up's finding holds the comparisons of both. A marker that
 hardly ever acts decides nothing: whatever would be compared of it is undecidable, with the measured reason.
@@ -16,15 +16,16 @@ import numpy as np
 from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm
 from ...metrics.stats import FREE, SHARE, UNLIKE
-from .. import Entry, Paper
+from .. import Cell, Entry, Paper
 from ..effects import BOUND, INDEX, of_base
 from ..judge import Comparison, Effect, Finding, Number
 from ..pairing import ratios
+from . import beside
 from .measure import SOON, placebo_rate
 from .placebo import more, table
 from .schemes import BLIND, PHASE, Cells, Schemes, level, of_rank
 
-__all__ = ["derived", "findings", "more", "table"]
+__all__ = ["derived", "findings", "more", "rests_on", "table"]
 
 ORDER = (("rio", "arm"), ("arm", "ard"))
 #: Rank under RIO, and which way ARM and, further, ARD take that flow.
@@ -315,7 +316,7 @@ def _a9(s: Schemes) -> list[Comparison]:
 
 _CLAIMS = {
     "A1": _a1, "A2": _a2, "A3": _a3, "A4": _a4, "A5": _a5, "A6": _a6, "A7": _a7, "A8": _a8, "A9": _a9,
-    "A10": _a10,
+    "A10": _a10, "A11": beside.a11, "A12": beside.a12, "A13": beside.a13,
 }  # fmt: skip
 
 
@@ -381,11 +382,20 @@ def derived(scheme: str, source: Measures) -> Mapping[str, object]:
     return {"edges.ER.marker": {"kind": "blind_drop", "p": placebo_rate(source), "of": "in"}}
 
 
+def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
+    """Whether a claim's verdict in a set-up needs this cell: A14's is of traffic that changes."""
+    return (cell.sweep == beside.CHANGE) if claim == "A14" else not cell.sweep
+
+
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     """Collect what was measured about every claim in every set-up, in the order of the paper's tables."""
     found = []
     for claim in paper.claims:
         for setup in paper.setups:
+            if claim.id == "A14":
+                made = None if variant else beside.a14(paper, cells, setup.id)
+                found += [] if made is None else [made]
+                continue
             comparisons: list[Comparison] = []
             numbers: list[Number] = []
             notes: list[str] = []

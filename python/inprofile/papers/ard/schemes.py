@@ -26,16 +26,15 @@ class Schemes:
 
     def __init__(self, paper: Paper, cells: Cells, setup: str, topology: Entry, variant: str) -> None:
         """`topology`: the paper's entry."""
-        self.title, self.flows, self.stated = (
-            topology.title,
-            topology.whole("flows"),
-            topology.table("stated"),
-        )
+        self.title, self.flows = topology.title, topology.whole("flows")
+        self.stated, self.printed = topology.table("stated"), topology.table("printed")
         self.titles = {scheme.id: scheme.title for scheme in paper.schemes}
         self.bounds = paper.top.table("bounds")
         #: Each flow's equal share of the bottleneck, in bit/s.
         self.share = paper.top.number("fair_share")
         plain, jittered = (cells.get(Cell(setup, topology.id, "rio", name)) for name in ("", "jitter"))
+        #: RIO with sender jitter, where it was run and is not what is judged.
+        self.jittered = jittered if variant == "" else None
         #: Why there is no phase effect here, if so.
         self.no_phase = self.unphased(plain if variant == "" else jittered, jittered)
         self._runs = {

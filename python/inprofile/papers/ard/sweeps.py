@@ -22,7 +22,7 @@ from .rows import side, titles
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["kept", "reduce", "renew", "sweeps"]
+__all__ = ["kept", "reduce", "renew", "shown", "sweeps"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
@@ -72,11 +72,16 @@ class Kept(TypedDict):
     panels: list[Panel]
 
 
+def shown(paper: Paper) -> list[Entry]:
+    """What varies a parameter: what `set`s more is an experiment of its own, a claim's."""
+    return [sweep for sweep in paper.sweeps if "set" not in sweep]
+
+
 def reduce(paper: Paper, cells: Mapping[Cell, Measures]) -> Kept:
     """What is kept of swept cells: means with intervals, the sign of paired differences, figures by flow."""
     panels: list[Panel] = []
     topology = paper.topologies[0].id
-    for sweep in paper.sweeps:
+    for sweep in shown(paper):
         for setup in sweep.words("setups"):
             found = {
                 (cell.value, cell.scheme): m
@@ -201,7 +206,7 @@ def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
     seeds = max((len(m.seeds) for c, m in report.cells.items() if c.sweep), default=found["seeds"])
     when: list[dict[str, Any]] = []
     rest: list[dict[str, Any]] = []
-    for sweep in report.paper.sweeps:
+    for sweep in shown(report.paper):
         panels = [
             _panel(report.paper, sweep, panel, found["topology"], charts)
             for panel in found["panels"]

@@ -422,7 +422,7 @@ def _b9(paper: Paper, cells: Cells, setup: str) -> Finding:
             list(more - less),
             "above",
             unit="bit/s",
-            effect=Effect(margin * small * 1e6, f"{margin:.0%} of the smaller profile, which a flow would notice"),
+            effect=Effect(margin * small * 1e6, f"{100 * margin:g} % of the smaller profile"),
         )
         for (small, less), (large, more) in pairwise(gaps)
     ]
@@ -439,7 +439,9 @@ def _b10(paper: Paper, cells: Cells, setup: str) -> Finding:
             list(ratio),
             "below",
             null=1.0,
-            effect=Effect(1 - fixed, f"of its composition it moves at most by {fixed:g}: \"relatively fixed\" (ours)"),
+            effect=Effect(
+                1 - fixed, f'of its composition it moves at most by {fixed:g}: "relatively fixed" (ours)'
+            ),
         )
     ]
     note = (
@@ -544,8 +546,8 @@ _CLAIMS = {
 }
 #: The topology without whose cells a claim is not judged.
 _NEEDS = {
-    "B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9", "B7": "figure-1", "B9": "figure-8",
-    "B10": "figure-2",
+    "B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9", "B7": "figure-1",
+    "B9": "figure-8", "B10": "figure-2",
 }  # fmt: skip
 #: Buckets of no more round trips than this are not "very large" (B12): a TCP window and its bursts fit.
 FEW_TRIPS = 7.2

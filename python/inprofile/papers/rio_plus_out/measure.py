@@ -132,7 +132,7 @@ def _composition(result: Result, seeds: tuple[int, ...], values: dict[str, Array
     total, ins = series.get("bottleneck", "avg"), series.get("bottleneck", "avg_in")
     if not (total and ins):
         raise ValueError('no monitor watches the queue "bottleneck"')
-    later = total[0] >= SETTLED
+    later = total[0] >= min(SETTLED, total[0][-1] / 2)
     values["avg_std"] = total[1][:, later].std(axis=1)
     values["avg_out_std"] = (total[1] - ins[1])[:, later].std(axis=1)
     values["avg_mean"] = total[1][:, later].mean(axis=1)

@@ -1,0 +1,122 @@
+"""How claims A11–A14 are judged: what the text says beside its figures of the rival, the TPR and drops."""
+
+from __future__ import annotations
+
+from ...metrics.measures import Array
+from ...metrics.stats import SHARE, UNLIKE
+from .. import Cell, Paper
+from ..effects import BOUND, INDEX, of_base
+from ..judge import Comparison, Effect, Finding
+from ..pairing import Pair
+from .schemes import PHASE, Cells, Schemes, of_rank
+
+__all__ = ["a11", "a12", "a13", "a14"]
+
+#: The sweep in which traffic grows and the TPR is renewed, or not: [adaptive, fixed] of its values.
+CHANGE, ADAPTIVE, FIXED = "change", "100 s", "200 s"
+#: How far from its share of the packets a flow's share of the drops may be and still be in proportion.
+APART = Effect(0.1, "a tenth of its share: what is nearer would be called in proportion")
+
+
+def a11(s: Schemes) -> list[Comparison]:
+    """Whether RIO is unfair, and by a phase effect: sender jitter would end that."""
+    unfair = s.bounds.number("unfair")
+    compared = [
+        Comparison(
+            f"RIO's fairness index, below {unfair:g}",
+            list(s["rio"]["fi"]),
+            "below",
+            null=unfair,
+            topology=s.title,
+            bounds=SHARE,
+            effect=BOUND,
+        )
+    ]
+    if s.jittered is not None:
+        label = "autocorrelation peak of RIO's average queue, above that with sender jitter"
+        locked = Pair(s.jittered, s["rio"], s.title)
+        compared.append(locked.compare(label, "queue_cycle", "above", bounds=UNLIKE, effect=PHASE))
+    return compared
+
+
+def a12(s: Schemes) -> list[Comparison]:
+    """§2.2: whether the TPR is larger than the λ_IN that it was computed from."""
+    over = s.printed.number("tpr") / s.printed.number("lambda_in") - 1
+    ard = s["ard"]
+    return [
+        Comparison(
+            "TPR over λ_IN of the interval before, ARD",
+            list(ard["tpr"] / ard["lambda_in_before"]),
+            "above",
+            null=1.0,
+            topology=s.title,
+            effect=Effect(over / 2, f"half of the {100 * over:.0f} % that §III's figures have", stated=True),
+        )
+    ]
+
+
+def a13(s: Schemes) -> list[Comparison]:
+    """§1, §2.1: whether the edge drops in proportion to IN rates, and the core's queue not to rates."""
+    edge, none_there = _over_share(s, "ard", 0, "edge_drops", "sent_in")
+    core, none_here = _over_share(s, "rio", 1, "queue_drops", "sent")
+    return [
+        Comparison(
+            "share of the edge marker's drops over share of the IN packets, greediest flow, ARD",
+            edge,
+            "within",
+            null=1 - APART.size,
+            upper=1 + APART.size,
+            topology=s.title,
+            obstacle=s.inert("ard") or none_there,
+            measured=none_there is None,
+            effect=BOUND,
+        ),
+        Comparison(
+            "share of the queues' drops over share of the packets, most damaged flow, RIO",
+            core,
+            "above",
+            null=1.0,
+            topology=s.title,
+            obstacle=s.healthy("rio") or none_here,
+            measured=none_here is None,
+            effect=APART,
+        ),
+    ]
+
+
+def _over_share(
+    s: Schemes, scheme: str, which: int, drops: str, packets: str
+) -> tuple[list[float], str | None]:
+    """A flow's share of the drops over its share of the packets, by seed; why there is none, if so."""
+    lost, sent = (s[scheme].by_flow[what].sum(axis=1) for what in (drops, packets))
+    if not lost.all():
+        without = int((lost == 0).sum())
+        return [1.0] * len(lost), f"in {without} of {len(lost)} runs nothing is dropped there"
+    share: Array = of_rank(s, scheme, which, drops) / lost / (of_rank(s, scheme, which, packets) / sent)
+    return [float(x) for x in share], None
+
+
+def a14(paper: Paper, cells: Cells, setup: str) -> Finding | None:
+    """§2.2: whether a TPR that is renewed does better than one that is not, once the traffic has changed."""
+    topology = paper.topologies[0]
+    found = [cells.get(Cell(setup, topology.id, "ard", "", CHANGE, value)) for value in (FIXED, ADAPTIVE)]
+    fixed, adaptive = found
+    if fixed is None or adaptive is None:
+        return None
+    pair = Pair(fixed, adaptive, topology.title)
+    why = '1 % of what the fixed one carries: a "decrease in the link utilization" that shows'
+    total, fi = of_base(fixed["total"], 0.01, why), INDEX
+    told = ", ".join(
+        f"{name} {m['total'].mean() / 1e3:.0f} kbit/s at an index of {m['fi'].mean():.4f},"
+        f" {m['drops_marker'].mean():.0f} packets dropped by the marker"
+        for name, m in (("renewed", adaptive), ("fixed", fixed))
+    )
+    return Finding(
+        "A14",
+        setup,
+        [
+            pair.compare("total throughput, TPR renewed − fixed", "total", "above", "bit/s", effect=total),
+            pair.compare("fairness index, TPR renewed − fixed", "fi", "above", bounds=UNLIKE, effect=fi),
+        ],
+        notes=[f"After two flows have become four: {told}."],
+    )
