@@ -204,10 +204,12 @@ bench: ## Race ns-2, ns-3, DPDK and the kernel, installed if need be; write docs
 	$(say) "Benchmarks"
 	@$(PYTHON) benches/race $(BENCH)
 
-cost: ## Measure what a marking decision costs (claim E6); a quiet machine
+cost: ## Measure what marking decisions and a fairness ledger cost (claims E6, D10); a quiet machine
 	$(say) "Cost of a decision"
 	@cargo run --quiet --release --package inprofile-benches --bin bench-markers > cost.json.part
 	@mv cost.json.part python/inprofile/papers/twam/cost.json
+	@cargo run --quiet --release --package inprofile-benches --bin bench-ledger > cost.json.part
+	@mv cost.json.part python/inprofile/papers/fdd_red/cost.json
 
 profile: ## Show where the time of the 100-flow dumbbell goes (FLOWS=1000 for another)
 	$(say) "Profile"

@@ -174,6 +174,18 @@ def test_an_obstacle_hides_no_clear_result() -> None:
     assert verdict(comparison(NOISE, obstacle="so they say")) == Verdict.UNDECIDABLE
 
 
+def test_what_was_not_measured_shows_nothing() -> None:
+    """What stands in a sample's place may lie between two bounds, or beyond one."""
+    blank = {"obstacle": "nothing is dropped there", "measured": False}
+    for made in (
+        comparison([1.0] * 6, "within", null=0.9, upper=1.1, **blank),
+        comparison([1.0] * 6, "above", **blank),
+    ):
+        [found] = one(made).comparisons
+        assert (found.outcome, found.why) == ("undecidable", "nothing is dropped there")
+    assert verdict(comparison([1.0] * 6, "within", null=0.9, upper=1.1, **blank)) is Verdict.UNDECIDABLE
+
+
 def test_null_is_what_a_ratio_has_to_beat() -> None:
     ratio = [0.98, 0.985, 0.979, 0.981, 0.983, 0.98]
     assert verdict(comparison(ratio, null=0.97)) == Verdict.REPRODUCED

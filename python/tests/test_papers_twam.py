@@ -48,7 +48,7 @@ def test_every_cell_is_run_once_and_every_experiment_is_sound() -> None:
 
 
 def test_only_the_baseline_differs_between_set_ups() -> None:
-    printed, out = (s["id"] for s in PAPER.setups)
+    out, printed = (s["id"] for s in PAPER.setups)
     assert cell_of(PAPER, printed, "scenario-1", OURS) == cell_of(PAPER, out, "scenario-1", OURS)
     assert cell_of(PAPER, printed, "scenario-1", BASELINE) != cell_of(PAPER, out, "scenario-1", BASELINE)
     found = {job.cell: job for batch in jobs(PAPER) for job in batch}
@@ -352,7 +352,7 @@ def test_the_page_shows_every_figure() -> None:
     shown = context(Made(PAPER, found, planned), charts)  # type: ignore[arg-type]
     # Ten flows for 150 s.
     assert shown["counted"].startswith("from 50 to 200 s in scenario 1. A flow and minute, ")
-    assert "are thus fairer in scenario 1 and less fair in scenario 2." in " ".join(shown["short"])
+    assert "TWAM and DWRED are fairer in scenario 1 and less fair in scenario 2:" in " ".join(shown["short"])
     # A flow's contract is told by its line without colour too.
     windows = json.dumps(charts["cwnd-scenario-1-as-printed-twam"])
     assert '"strokeDash": {"field": "contract"' in windows

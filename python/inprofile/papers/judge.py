@@ -111,7 +111,10 @@ def _weigh(comparison: Comparison) -> JudgedComparison:
     why = c.obstacle or _no_room(c)
     outcome: Outcome = "open"
     matched: tuple[str, ...] = ()
-    if p < ALPHA:
+    if not c.measured:
+        # What stands in its place is no sample: it shows nothing, on any side.
+        outcome = "undecidable"
+    elif p < ALPHA:
         outcome, matched = "holds", _matched(c)
     elif p_opposite < ALPHA:
         outcome = "opposite"

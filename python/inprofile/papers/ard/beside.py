@@ -87,12 +87,17 @@ def a13(s: Schemes) -> list[Comparison]:
 def _over_share(
     s: Schemes, scheme: str, which: int, drops: str, packets: str
 ) -> tuple[list[float], str | None]:
-    """A flow's share of the drops over its share of the packets, by seed; why there is none, if so."""
+    """A flow's share of the drops over its share of the packets, by seed; why there is none, if so.
+
+    A run counts by its drops, so that one without any does not stand in the way: 1 + (drops − expected) over
+    mean expected, where a flow's share of the packets would have it lose `expected` of the run's drops.
+    """
+    mine, whose = (of_rank(s, scheme, which, what) for what in (drops, packets))
     lost, sent = (s[scheme].by_flow[what].sum(axis=1) for what in (drops, packets))
-    if not lost.all():
-        without = int((lost == 0).sum())
-        return [1.0] * len(lost), f"in {without} of {len(lost)} runs nothing is dropped there"
-    share: Array = of_rank(s, scheme, which, drops) / lost / (of_rank(s, scheme, which, packets) / sent)
+    expected: Array = lost * whose / sent
+    if not expected.any():
+        return [1.0] * len(lost), "nothing is dropped there in any run"
+    share: Array = 1 + (mine - expected) / expected.mean()
     return [float(x) for x in share], None
 
 

@@ -377,7 +377,7 @@ def _crossed(report: Report) -> dict[str, Any] | None:
     rows = crossing(report.paper, report.cells)
     if not rows:
         return None
-    claims = [claim.id for claim in report.paper.claims]
+    claims = list(rows[0]["verdicts"])
     names = report.paper.top.table("crossed").words("readings")
     titles = {
         (name, a.id): a.title

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...charts.curves import frontier
 from .frontiers import log_ratio
-from .page import DELAY, GOODPUT, points
+from .page import DELAY, GOODPUT, changed, points
 from .runs import ProbeRuns
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ def figures(report: Report) -> dict[str, float]:
     """How much less packets wait, and a marked flow's part of a fair share."""
     runs = ProbeRuns(report.cells, report.paper.setups[0].id)
     free = runs.frontier("free-in", "ten", "hard")
+    least, most = changed(runs, "ten", "hard") or (float("nan"),) * 2
     return {
-        "less": -_change(runs),
+        "least": -least,
+        "most": -most,
         "wait": _change(ProbeRuns(report.cells, WAIT)),
         "share": float((free["goodput_marked"] / free["goodput_tcp"]).mean()),
     }

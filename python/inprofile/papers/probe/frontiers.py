@@ -14,7 +14,7 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 
-__all__ = ["MATCHED", "Frontier", "at_equal_delay", "log_ratio"]
+__all__ = ["MATCHED", "Frontier", "along", "at_equal_delay", "log_ratio"]
 
 #: How many goodputs are compared.
 MATCHED = 10
@@ -61,6 +61,34 @@ def log_ratio(
         ours, theirs = (np.interp(goodputs, x, y) for x, y in lines)
         found.append(float(np.mean(ours - theirs)))
     return found
+
+
+def along(a: Frontier, b: Frontier, name: str = "delay") -> tuple[Array, Array] | None:
+    """Ten goodputs that all seeds of both reach, and ln(a / b) at each of them, goodputs × seeds.
+
+    None where there are none.
+
+    >>> import numpy as np
+    >>> def at(goodput, delay):
+    ...     return Measures((1,), {"goodput": np.array([goodput]), "delay": np.array([delay])}, {})
+    >>> slow = Frontier.of({1: at(1.0, 2.0), 2: at(2.0, 2.0)})
+    >>> fast = Frontier.of({1: at(1.0, 2.0), 2: at(2.0, 1.0)})
+    >>> goodputs, ratios = along(fast, slow)
+    >>> goodputs[[0, -1]].tolist(), ratios[[0, -1], 0].round(3).tolist()
+    ([1.0, 2.0], [0.0, -0.693])
+    """
+    seeds = range(a["goodput"].shape[1])
+    ours, theirs = ([_line(f, name, seed) for seed in seeds] for f in (a, b))
+    low = max(x[0] for x, _ in (*ours, *theirs))
+    high = min(x[-1] for x, _ in (*ours, *theirs))
+    if not low < high:
+        return None
+    goodputs = np.linspace(low, high, MATCHED)
+    found = [
+        np.interp(goodputs, *mine) - np.interp(goodputs, *other)
+        for mine, other in zip(ours, theirs, strict=True)
+    ]
+    return goodputs, np.stack(found, axis=1)
 
 
 def at_equal_delay(a: Frontier, b: Frontier, name: str) -> list[float] | None:

@@ -17,14 +17,14 @@ from ..figure import Figure, Panels
 from .claims import UDP
 from .environment import laws, paper_says
 from .experiments import swept
-from .frontiers import Frontier, log_ratio
+from .frontiers import Frontier, along, log_ratio
 from .measure import BINS
 from .runs import ProbeRuns
 
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["DELAY", "GOODPUT", "context", "points"]
+__all__ = ["DELAY", "GOODPUT", "changed", "context", "points"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
@@ -51,6 +51,7 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "laws": laws(report),
         "paper_says": paper_says(report.paper),
         "primary": report.paper.setups[0].title,
+        "gains": _gains(report, runs, titles, charts),
         "frontiers": [_frontier_figure(runs, *figure, titles, charts) for figure in FIGURES],
         "losses": [_losses(runs, how, charts) for how in HOW],
         "udp": [_udp(runs, t, how, titles, charts) for t, how in panels],
@@ -74,13 +75,10 @@ def _in_short(runs: ProbeRuns, titles: Mapping[str, str]) -> Iterator[str]:
     for topology, title in titles.items():
         changes = []
         for how in HOW:
-            ratio = log_ratio(
-                runs.frontier("frontier", topology, how), runs.frontier("frontier", topology, "none")
-            )
-            if ratio is not None:
-                changes.append(f"{100 * np.expm1(np.mean(ratio)):+.0f} % ({how})".replace("-", "−"))
+            if change := changed(runs, topology, how):
+                changes.append(f"{_percent(change[0])} to {_percent(change[1])} ({how})")
         delay = (
-            f"changes queueing delay at equal goodput by {' and '.join(changes)} on average"
+            f"changes queueing delay at equal goodput by {' and '.join(changes)}, by how much there is of it"
             if changes
             else "reaches no goodput that all IN reaches too, so that delays cannot be compared"
         )
@@ -90,6 +88,43 @@ def _in_short(runs: ProbeRuns, titles: Mapping[str, str]) -> Iterator[str]:
             f"With {title} the marker {delay};"
             f" {number(share.min(), 3)} to {number(share.max(), 3)} % of packets stay IN (hard)."
         )
+
+
+def changed(runs: ProbeRuns, topology: str, how: str) -> tuple[float, float] | None:
+    """Least and greatest part by which delay differs from all IN's over the goodputs of both, mean over seeds."""
+    found = along(runs.frontier("frontier", topology, how), runs.frontier("frontier", topology, "none"))
+    if found is None:
+        return None
+    means = np.expm1(found[1].mean(axis=1))
+    return float(means.max()), float(means.min())
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:+.0f} %".replace("-", "−")
+
+
+def _gains(report: Report, runs: ProbeRuns, titles: Mapping[str, str], charts: Charts) -> list[Figure]:
+    """How the change of delay goes with goodput: by flows and differentiation, and by the queue's law."""
+    here = {f"{titles[t]}, {how}": (runs, t, how) for t in titles for how in HOW}
+    laws = {s.title: (ProbeRuns(report.cells, s.id), "ten", "hard") for s in report.setups}
+    return [
+        Figure(_gain(here, "gain", charts), "by number of flows and differentiation"),
+        Figure(_gain(laws, "gain-laws", charts), f"{titles['ten']}, hard, by the queue's law"),
+    ]
+
+
+def _gain(lines: Mapping[str, tuple[ProbeRuns, str, str]], name: str, charts: Charts) -> str:
+    rows = []
+    for scheme, (runs, topology, how) in lines.items():
+        if ("frontier", topology, how) not in runs:
+            continue
+        found = along(runs.frontier("frontier", topology, how), runs.frontier("frontier", topology, "none"))
+        for goodput, ratios in zip(*found, strict=True) if found else ():
+            part = {k: 100 * float(np.expm1(v)) for k, v in _range(ratios).items()}
+            rows.append({"scheme": scheme, "x": float(goodput) / 1e6, **part})
+    shown = [scheme for scheme in lines if any(row["scheme"] == scheme for row in rows)]
+    charts[name] = curve(rows, shown, x=GOODPUT, y="delay against all IN (%)", zero=True)
+    return name
 
 
 def points(f: Frontier, scheme: str) -> list[dict[str, Any]]:
@@ -133,7 +168,7 @@ def _frontier_figure(
         if ratio is not None:
             made = {k: 100 * np.expm1(v) for k, v in _range(ratio).items()}
             words.append(
-                f"{scheme}: delay {made['mean']:+.0f} % at equal goodput"
+                f"{scheme}: delay {made['mean']:+.0f} % at equal goodput, mean over goodputs"
                 f" (95 % {made['lo']:+.0f} to {made['hi']:+.0f})"
             )
     return Figure(

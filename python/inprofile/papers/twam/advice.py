@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["figures", "picture"]
 
 SPARE, SOLD = "scenario-2", "scenario-1"
+#: Set-ups by their places: the rival's thresholds like ours, and as printed.
+LIKE, PRINTED = 0, 1
 
 
 def _found(report: Report, setup: int, topology: str, scheme: str) -> Measures:
@@ -35,13 +37,13 @@ def figures(report: Report) -> dict[str, float]:
 
     capacity = report.paper.find("topologies", SPARE).number("capacity")
     ours, like, printed = (
-        mean("fi", 1, SPARE, OURS),
-        mean("fi", 1, SPARE, BASELINE),
-        mean("fi", 0, SPARE, BASELINE),
+        mean("fi", LIKE, SPARE, OURS),
+        mean("fi", LIKE, SPARE, BASELINE),
+        mean("fi", PRINTED, SPARE, BASELINE),
     )
-    ours_full, like_full = (mean("fi", 1, SOLD, s) for s in (OURS, BASELINE))
-    used_ours, used_like = (mean("total", 1, SPARE, s) / capacity for s in (OURS, BASELINE))
-    queue_ours, queue_like = (mean("queue.1", 1, SPARE, s) for s in (OURS, BASELINE))
+    ours_full, like_full = (mean("fi", LIKE, SOLD, s) for s in (OURS, BASELINE))
+    used_ours, used_like = (mean("total", LIKE, SPARE, s) / capacity for s in (OURS, BASELINE))
+    queue_ours, queue_like = (mean("queue.1", LIKE, SPARE, s) for s in (OURS, BASELINE))
     return {
         "ours": ours,
         "like": like,
@@ -65,9 +67,9 @@ def picture(report: Report) -> Mapping[str, Any]:
     topology = report.paper.find("topologies", SPARE)
     sold = contracts(report.paper, topology)
     lines = {
-        "TWAM + DWRED": (1, OURS),
-        "TSW2CM + WRED": (1, BASELINE),
-        "TSW2CM + WRED as printed": (0, BASELINE),
+        "TWAM + DWRED": (LIKE, OURS),
+        "TSW2CM + WRED": (LIKE, BASELINE),
+        "TSW2CM + WRED as printed": (PRINTED, BASELINE),
     }
     rows = []
     for title, (setup, scheme) in lines.items():

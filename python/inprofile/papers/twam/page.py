@@ -47,38 +47,40 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
 def _in_short(report: Report) -> Iterator[str]:
     """What the runs say in a few sentences, each of them decided by the figures it gives."""
     paper = report.paper
-    first, like = (s.id for s in paper.setups)
+    like, printed = (s.id for s in paper.setups)
+    one, two = "scenario-1", "scenario-2"
 
-    def index(scheme: str, setup: str = first, topology: str = "scenario-1") -> str:
+    def index(scheme: str, setup: str = like, topology: str = one) -> str:
         return _pm(_cell(report, setup, topology, scheme)["fi"])
 
-    two = "scenario-2"
-    kept = " and ".join(_largest(report, setup, two) for setup in (first, like))
     yield (
-        "The paper prints one triple of thresholds for static WRED, and not which packets it is for."
-        f" Jain's index of throughput over contract in scenarios 1 and 2: TWAM and DWRED {index(OURS)} and"
-        f" {index(OURS, topology=two)}; the baseline {index(BASELINE)} and {index(BASELINE, topology=two)}"
-        f" with the triple for IN and OUT alike, {index(BASELINE, like)} and {index(BASELINE, like, two)}"
-        " with it for OUT alone, as DWRED's are."
+        "Like against like, with thresholds that act on OUT packets alone on both sides, TWAM and DWRED are"
+        f" {_against(report, like, one)} in scenario 1 and {_against(report, like, two)} in scenario 2:"
+        f" Jain's index of throughput over contract is {index(OURS)} and {index(OURS, topology=two)} under"
+        f" them, {index(BASELINE)} and {index(BASELINE, topology=two)} under the baseline. There the"
+        f" baseline's flows of the largest contract get {_largest(report, like, two)} times that contract."
     )
     yield (
-        f"Like against like, TWAM and DWRED are thus {_against(report, like, 'scenario-1')} in scenario 1 and"
-        f" {_against(report, like, two)} in scenario 2. There the baseline's flows of the largest contract"
-        f" get {kept} times that contract, with the triple for both colours and for OUT alone."
+        "The paper prints one triple of thresholds for static WRED, and not which packets it is for. With it"
+        f" for IN and OUT alike no marker can matter: the baseline has {index(BASELINE, printed)} and"
+        f" {index(BASELINE, printed, two)}, and its flows of the largest contract get"
+        f" {_largest(report, printed, two)} times that contract in scenario 2."
     )
     yield (
         f"Ablation: DWRED behind TSW2CM has {index('tsw2cm-dwred')} and"
         f" {index('tsw2cm-dwred', topology=two)}; TWAM before static WRED {index('twam-wred')} and"
-        f" {index('twam-wred', topology=two)} with thresholds for both colours, where no marker can matter,"
-        f" {index('twam-wred', like)} and {index('twam-wred', like, two)} with them for OUT alone."
+        f" {index('twam-wred', topology=two)} with thresholds for OUT alone,"
+        f" {index('twam-wred', printed)} and {index('twam-wred', printed, two)} with them for both colours."
     )
-    ours, base = (_cell(report, first, "scenario-1", s) for s in (OURS, BASELINE))
-    fair = _cell(report, like, "scenario-1", BASELINE)
-    queues = (_pm(_cell(report, first, t, OURS)["queue.1"], _pipe(report, t)) for t in ("scenario-1", two))
+    ours, fair, base = (
+        _cell(report, setup, one, s) for setup, s in ((like, OURS), (like, BASELINE), (printed, BASELINE))
+    )
+    queues = (_pm(_cell(report, like, t, OURS)["queue.1"], _pipe(report, t)) for t in (one, two))
     yield (
         f"Slow starts per run in scenario 1: {_pm(ours['timeouts'])} under TWAM and DWRED,"
-        f" {_pm(base['timeouts'])} and {_pm(fair['timeouts'])} under the two baselines."
-        f" DWRED's first queue is {' and '.join(queues)} of bandwidth times delay in scenarios 1 and 2."
+        f" {_pm(fair['timeouts'])} under the baseline, {_pm(base['timeouts'])} under the one with thresholds"
+        f" for both colours. DWRED's first queue is {' and '.join(queues)} of bandwidth times delay in"
+        " scenarios 1 and 2."
     )
 
 
