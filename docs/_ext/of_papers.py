@@ -56,7 +56,10 @@ class AdviceDirective(Directive):
 
 
 def _marked(sentence: advice.Sentence) -> str:
-    return "".join(f"<code>{escape(x)}</code>" if code else escape(x) for code, x in sentence.parts)
+    """Its text, and what of it the last whole run does not bear out."""
+    said = "".join(f"<code>{escape(x)}</code>" if code else escape(x) for code, x in sentence.parts)
+    unmet = escape(", ".join(sentence.unmet))
+    return f"{said}<br><em>The last whole run does not bear this out: {unmet}.</em>" if unmet else said
 
 
 def _ready(paper: Paper, about: Mapping[str, Any], sentence: str) -> str:
@@ -105,21 +108,21 @@ class Claims(Directive):
 
 
 def _verdicts(paper: Paper, judged: Verdicts) -> str:
-    """A row a claim, a column a set-up; comparisons that hold of all, and those significantly opposite."""
+    """A row a claim, a column a set-up; how many comparisons hold of all, and how many are opposite."""
     answers = {(c["id"], c["setup"]): c for c in judged["claims"]}
     rows = [
         (
             f"<b>{escape(claim.id)}</b> {escape(claim.text)}",
-            *(_answer(paper, answers.get((claim.id, setup))) for setup in judged["setups"]),
+            *(
+                "the same" if claim.flag("once") and i else _answer(paper, answers.get((claim.id, setup)))
+                for i, setup in enumerate(judged["setups"])
+            ),
         )
         for claim in paper.claims
     ]
     setups = {s.id: s for s in paper.setups}
     heads = ["claim", *(f"{setups[s].title}{' *' * setups[s].fitted}" for s in judged["setups"])]
-    said = (
-        f"Verdicts by set-up, with up to {judged['seeds']} seeds. In parentheses: comparisons that hold /"
-        " all; −n: n significantly opposite."
-    )
+    said = f"Verdicts by set-up, with up to {judged['seeds']} seeds, and how many comparisons they rest on."
     if any(s.fitted for s in setups.values()):
         said += " *: found after seeing the paper's numbers."
     return f"<p>{said}</p>{table(heads, rows, 'claims')}"
@@ -129,9 +132,8 @@ def _answer(paper: Paper, answered: Answered | None) -> str:
     """A verdict with its counts, and those under variants that differ."""
     if answered is None:
         return "–"
-    total = sum(answered[outcome] for outcome in ("holds", "opposite", "no_effect", "open", "undecidable"))
-    against = f" −{answered['opposite']}" if answered["opposite"] else ""
-    counted = f" ({answered['holds']}/{total}{against})" if total else ""
+    total = verdicts.total(answered)
+    counted = f", {_of(answered['holds'], total, answered['opposite'])}" if total else ""
     others = "".join(
         f"<br><small>{escape(paper.find('variants', v).title)}: {Verdict(verdict).words}</small>"
         for v, verdict in answered["variants"].items()
@@ -175,5 +177,13 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
 
 def _counted(answer: dict[str, Any]) -> str:
     """A verdict with its counts."""
-    against = f" −{answer['opposite']}" if answer["opposite"] else ""
-    return f"{answer['verdict'].words} ({answer['holds']}/{answer['total']}{against})"
+    return f"{answer['verdict'].words}, {_of(answer['holds'], answer['total'], answer['opposite'])}"
+
+
+def _of(holds: int, total: int, opposite: int) -> str:
+    """How many comparisons hold, and how many are opposite.
+
+    >>> _of(43, 60, 12), _of(1, 3, 0)
+    ('43 of 60 hold, 12 opposite', '1 of 3 hold')
+    """
+    return f"{holds} of {total} hold{f', {opposite} opposite' if opposite else ''}"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import inprofile
 from inprofile import papers
-from inprofile.papers.advice import HEADINGS, committed, read, sentences
+from inprofile.experiment.scenario import Scenario, load
+from inprofile.papers import Paper
+from inprofile.papers.advice import HEADINGS, advised, committed, read, sentences
 from inprofile.studies.compare import advice as comparison
 from inprofile.studies.compare.brief import brief, markdown
 
@@ -59,8 +64,108 @@ def test_settings_for_the_router_are_those_of_mechanisms_that_there_are(name: st
         known = {m.name: {p.name.split(".")[0] for p in m.parameters} for m in inprofile.mechanisms()}
         queue = up["queue"]
         assert queue.keys() - {"aqm", "limit"} <= known[queue["aqm"]]
-        for customer in up["customers"]:
+        for customer in up.get("customers", ()):
             assert customer["marker"].keys() - {"kind"} <= known[customer["marker"]["kind"]]
+
+
+def experiment(paper: Paper) -> tuple[Scenario, dict[str, Any]]:
+    """The experiment that is advised, as it is run: what the sentences' figures are of."""
+    about = read(paper)
+    assert about is not None
+    cell = advised(paper, about)
+    [job] = [j for batch in paper.module("experiments").jobs(paper) for j in batch if j.cell == cell]
+    made = load(paper.folder / job.file).with_(job.values)
+    found: dict[str, Any] = json.loads(made.canonical)
+    return made, found
+
+
+def queue_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The queue that flows meet; what it only watches is no setting."""
+    link = next((x for x in found["links"] if x["name"] in ("bottleneck", "hop1")), found["links"][-1])
+    queue: dict[str, Any] = link["ways"][0]["queue"]
+    queue["aqm"]["with"].pop("watch", None)
+    return {**queue, "rate": link["ways"][0]["rate"]}
+
+
+def pastes(paper: Paper, title: str) -> list[str]:
+    about = read(paper)
+    assert about is not None
+    return [p["text"] for p in about.get("pastes", ()) if p["title"] == title]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_pasted_is_the_experiment_that_the_sentences_are_of(name: str) -> None:
+    """Every key of the queue and of the marker, those left out included: whose defaults differ are wrong."""
+    paper = papers.load(name)
+    made, found = experiment(paper)
+    for text in pastes(paper, "inprofiled"):
+        up = tomllib.loads(text)["upstream"]
+        [link] = [i for i, x in enumerate(made.as_written["links"]) if x["name"] == "bottleneck"]
+        changes = {f"links.{link}.queue": up["queue"], f"links.{link}.rate": up["rate"]}
+        assert queue_of(json.loads(made.with_(changes).canonical)) == queue_of(found)
+        for customer in up.get("customers", ()):
+            put = customer["marker"]
+            # A customer's marker is some flow's, with its contract where that has one.
+            assert any(
+                json.loads(made.with_({f"flows.{i}.marker": put}).canonical)["flows"][i] == flow
+                for i, flow in enumerate(found["flows"])
+                if (flow.get("marker") or {}).get("is") == put["kind"]
+                and flow.get("contract") in (None, contract_of(customer))
+            )
+
+
+def contract_of(customer: Mapping[str, str]) -> int:
+    number, unit = customer["contract"].split()
+    return round(float(number) * {"kbit/s": 1e3, "Mbit/s": 1e6}[unit])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_pasted_for_tc_is_the_experiment_too(name: str) -> None:
+    """Red of tc reckons in bytes, and its weight from a burst (tc_red_eval_ewma)."""
+    paper = papers.load(name)
+    _, found = experiment(paper)
+    queue = queue_of(found)
+    aqm, packet = queue["aqm"]["with"], found["tcp"]["segment"] + found["tcp"]["header"]
+    for text in pastes(paper, "tc"):
+        words = re.search(r" red (.*)", text)
+        assert words is not None
+        said = dict(zip(words[1].split()[::2], words[1].split()[1::2], strict=True))
+        said = {key: float(value.removesuffix("mbit")) for key, value in said.items()}
+        assert said["avpkt"] == packet
+        for key, of in (("min", aqm["min_th"]), ("max", aqm["max_th"]), ("limit", queue["limit"])):
+            assert said[key] == of["packets"] * packet
+        assert said["probability"] == aqm["max_p"]
+        assert said["bandwidth"] * 1e6 == queue["rate"]
+        room = said["burst"] + 1 - said["min"] / said["avpkt"]
+        log = next(n for n in range(1, 32) if room <= (1 - (1 - 2.0**-n) ** said["burst"]) * 2**n)
+        assert 2.0**-log == pytest.approx(aqm["w_q"], rel=0.05)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_good_is_said_where_an_interval_shows_it(name: str) -> None:
+    about = read(papers.load(name))
+    assert about is not None
+    for heading in HEADINGS:
+        said = about[heading]
+        if re.search(r"as\s+well\b|changes\s+nothing|told\s+apart|nothing\s+to\s+mend", said["text"]):
+            rules = [rule[0] for rule in said.get("holds", ())]
+            assert any(rule.endswith(("_lo", "_hi")) for rule in rules), (heading, said["text"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_answer_says_what_the_thing_does(name: str) -> None:
+    """Before any figure, and with the words that it needs explained."""
+    about = read(papers.load(name))
+    assert about is not None
+    opening = about["use"]["text"].split("{")[0]
+    does = r"\b(drops|dropping|bounds|marks|sends|lets)\b"
+    assert re.search(does, opening), opening
+    every = " ".join(about[heading]["text"] for heading in HEADINGS)
+    if "Jain" in every:
+        assert re.search(r"\(1: [^)]+\)", every)
+    if re.search(r"\bOUT\b", every):
+        assert "(OUT" in every or "OUT)" in every or "OUT packets only" in every
+    assert not re.search(r"[αβ]|a little", every)
 
 
 @pytest.mark.parametrize("file", ["README.md", "docs/index.md"])

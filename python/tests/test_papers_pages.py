@@ -62,7 +62,7 @@ def test_the_page_of_ri_plus_o() -> None:
     assert "Steps of 0.1 Mbit/s</b>, as printed" in page
     assert "Passages that can be read in more than one way" in page
     assert "in the well-engineered regime only OUT packet drops occur" in page
-    assert "Buckets empty at the start (committed, not run here): reproduced." in page
+    assert "Buckets empty at the start (committed, not run here): mixed." in page
 
 
 def test_the_page_of_the_probe_marker() -> None:
@@ -121,7 +121,7 @@ def test_a_committed_verdict_is_marked_and_counted_apart(tmp_path: Path) -> None
     text = as_text(made)
     line = next(line for line in text.splitlines() if line.startswith("B8"))
     assert line.count("†") == 2
-    assert "reproduced (2/2)†" in line
+    assert "reproduced (96/96)†" in line
     assert "† Not all of its experiments were run here: the verdict committed 2" in text
     page = render(made)
     # In the tally, the matrix, and each claim in full.

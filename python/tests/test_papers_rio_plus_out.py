@@ -100,13 +100,13 @@ def test_whose_throughput_is_kept_is_a_reading() -> None:
     # The least of the flows is at half its profile everywhere.
     crossed = claims.crossings(worst, cells(), "as-printed", "40 %", "rio-plus-out")
     assert crossed.tolist() == [0.0] * len(SEEDS)
-    assert verdicts(judge(claims.findings(worst, cells())))["B4"] == "in_part"
+    assert verdicts(judge(claims.findings(worst, cells())))["B4"] == "mixed"
 
 
 def test_runs_that_contradict_are_not() -> None:
     found = judge(claims.findings(PAPER, cells(**{"throughput:as2": 500e3, "slope": 1.0, "in_drops": 1e4})))
     by_claim = verdicts(found)
-    assert [by_claim[c] for c in ("B1a", "B1b", "B2", "B8")] == ["in_part"] * 4
+    assert [by_claim[c] for c in ("B1a", "B1b", "B2", "B8")] == ["mixed", "mixed", "mixed", "opposite"]
     why = next(j.why for j in found if j.claim == "B8")
     assert "RI+O: share of IN packets dropped" in why
 
@@ -118,14 +118,21 @@ def test_how_buckets_start_and_from_when_drops_count_is_asked_of_b8() -> None:
         full = cell.topology == "table-1" and cell.variant not in ("empty", "apart")
         m.values["in_drops"][:] = 9e4 + np.arange(len(SEEDS)) if full else 0.0  # type: ignore[index]
     plain = next(f for f in claims.findings(PAPER, made) if (f.claim, f.setup) == ("B8", "as-printed"))
-    assert judge([plain])[0].count("holds") == 0
+    judged = judge([plain])[0]
+    # Each experiment by itself: Table I's loss is not averaged away by the figures, nor by the other scheme.
+    against = [c.comparison for c in judged.comparisons if c.outcome == "opposite"]
+    assert {(c.label.split(":")[0], c.topology) for c in against} == {
+        (title, "Table I from the start") for title in claims.titles(PAPER).values()
+    }
+    assert len({(c.comparison.label, c.comparison.topology) for c in judged.comparisons}) == len(
+        judged.comparisons
+    )
     assert plain.notes[0].startswith("Most in as-printed / table-1 / rio: 90002.5 ± 2.0 packets a run, 18.1")
     for variant, setups in (("later", 3), ("empty", 1), ("apart", 1)):
         found = judge(claims.findings(PAPER, made, variant))
         assert [(j.claim, j.verdict.value) for j in found] == [("B8", "reproduced")] * setups
         # Drops of another way to start or to count are none of its.
-        experiments = next(c.comparison.label for c in found[0].comparisons)
-        assert experiments == next(c.label for c in plain.comparisons)
+        assert len(found[0].comparisons) == len(plain.comparisons)
 
 
 def test_buckets_start_empty_where_a_variant_says_so() -> None:

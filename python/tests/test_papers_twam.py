@@ -281,7 +281,25 @@ def test_utilisation_and_fairness_are_parts_of_the_claims() -> None:
     """§5.2 "Besides better utilization"; §5.3 "preserved in a fair way"."""
     for claim, name, poor in (("E2", "total", 2.4e7), ("E3b", "fi", 0.6)):
         worse = Measures(SEEDS, {**GOOD.values, name: poor * np.linspace(0.999, 1.001, len(SEEDS))}, {})
-        assert verdicts(cells(worse, POOR))[claim] == Verdict.IN_PART
+        assert verdicts(cells(worse, POOR))[claim] == Verdict.MIXED
+
+
+def test_thresholds_too_low_and_too_high_are_of_the_set_ups_colours() -> None:
+    found = {job.cell: job for batch in jobs(PAPER) for job in batch}
+    for scheme in (LOW, HIGH):
+        for setup in PAPER.setups:
+            queue = found[cell_of(PAPER, setup.id, "scenario-2", scheme)].values["links.hop1.queue"]
+            own = found[cell_of(PAPER, setup.id, "scenario-2", BASELINE)].values["links.hop1.queue"]
+            assert queue.keys() == own.keys()  # type: ignore[attr-defined]
+            assert (queue["aqm"], queue.get("colours")) == (own["aqm"], own.get("colours"))  # type: ignore[index,attr-defined]
+
+
+def test_what_does_not_depend_on_the_set_up_is_judged_once() -> None:
+    found = PAPER.findings(cells(GOOD, POOR))
+    for claim in PAPER.claims:
+        setups = [f.setup for f in found if f.claim == claim.id]
+        assert setups == [s.id for s in PAPER.setups][: 1 if claim.id in ("E6", "E11") else None]
+    assert not any(f.claim in ("E6", "E11") for f in PAPER.findings(cells(GOOD, POOR), "weighted"))
 
 
 def test_windows_are_also_told_against_their_own_sum() -> None:

@@ -65,7 +65,11 @@ def test_they_are_of_this_paper(name: str, tmp_path: Path) -> None:
 def test_readme_says_as_many_of_each() -> None:
     """Its numbers add up to the claims there are, and are those of the verdicts once all papers have them."""
     said = re.search(
-        r"of the (\d+) answers in the papers' primary set-ups(.*?)\. ", README.read_text("utf-8"), re.S
+        r"of the (\d+) claims in the papers' primary set-ups(.*?); of the ([\d,]+) comparisons that they"
+        r" rest on"
+        r"\s+([\d,]+)\s+hold and\s+([\d,]+) are opposite\. ",
+        README.read_text("utf-8"),
+        re.S,
     )
     assert said is not None
     told = {
@@ -78,6 +82,8 @@ def test_readme_says_as_many_of_each() -> None:
     kept = [found for paper in known if (found := verdicts.committed(paper))]
     if len(kept) == len(known):
         assert counts == {v: n for v, n in verdicts.counts(kept).items() if n}
+        compared = {"all": said[3], "holds": said[4], "opposite": said[5]}
+        assert {key: int(n.replace(",", "")) for key, n in compared.items()} == verdicts.compared(kept)
 
 
 def test_they_are_counted_in_the_primary_set_up() -> None:

@@ -153,7 +153,8 @@ def as_text(report: Report) -> str:
     found = {(j.claim, j.setup): f"{j.verdict.words} {_counted(j)}".rstrip() for j in report.judged}
     found |= {key: f"{Verdict(a['verdict']).words} {_kept(a)}" for key, a in report.kept.items()}
     for claim in paper.claims:
-        words = [found.get((claim.id, s.id), "not run") for s in report.shown]
+        missing = "the same" if claim.flag("once") else "not run"
+        words = [found.get((claim.id, s.id), missing) for s in report.shown]
         lines.append(f"{claim.id:<7}" + "".join(word.ljust(wide) for word in words) + claim.text)
     lines += ["", "In parentheses: comparisons that hold / all comparisons; −n: n significantly opposite."]
     if report.kept and (known := report.committed) is not None:

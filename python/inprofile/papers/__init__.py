@@ -27,10 +27,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .entry import Entry, PaperError, check
 from .factors import Factor, factors_of
+
+if TYPE_CHECKING:
+    from .claim import Finding
 
 __all__ = ["Batches", "Cell", "Entry", "Job", "Paper", "PaperError", "UnknownPaperError", "load", "names"]
 
@@ -182,6 +185,16 @@ class Paper:
                 f"{self.folder} has no {part}.py: write one with findings(paper, cells, variant)"
             )
         return importlib.import_module(f"{__name__}.defaults")
+
+    def findings(self, cells: Mapping[Cell, Any], variant: str = "") -> list[Finding]:
+        """What was measured about every claim and set-up, as the paper's `claims` have it.
+
+        A claim that does not depend on the set-up (`once`) is in the first one's alone, and in no variant's.
+        """
+        once = {claim.id for claim in self.claims if claim.flag("once")}
+        found: list[Finding] = self.module("claims").findings(self, cells, variant)
+        first = "" if variant else self.setups[0].id
+        return [f for f in found if f.claim not in once or f.setup == first]
 
     def rests_on(self, claim: str, cell: Cell) -> bool:
         """Whether a claim's verdict in a set-up needs this cell: all, unless the paper's `claims` say so."""

@@ -11,11 +11,12 @@ import json
 import operator
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..metrics.stats import FREE, Bounds, ci95, mean
 from . import Cell
 from .entry import PaperError
 
@@ -30,7 +31,9 @@ __all__ = [
     "Paste",
     "Sentence",
     "advice_of",
+    "advised",
     "committed",
+    "known",
     "read",
     "sentences",
     "write",
@@ -85,8 +88,8 @@ class Advice:
     #: What the picture shows.
     caption: str
     pastes: Sequence[Paste]
-    #: Set-up, network and scheme of the experiment that is advised; the first set-up where it says `first`.
-    experiment: tuple[str, str, str]
+    #: The experiment that is advised.
+    experiment: Cell
     figures: Mapping[str, float]
     #: A chart's specification.
     picture: Mapping[str, Any]
@@ -115,15 +118,38 @@ def advice_of(report: Report) -> Advice | None:
         if isinstance(lacking.args[0], Cell):
             return None
         raise
-    setup, topology, scheme = about["experiment"]
     return Advice(
         sentences=sentences(report.paper, about, figures),
         caption=_filled(about["caption"], figures),
         pastes=[Paste(p["title"], p["text"].strip()) for p in about.get("pastes", ())],
-        experiment=(report.paper.setups[0].id if setup == "first" else setup, topology, scheme),
+        experiment=advised(report.paper, about),
         figures=figures,
         picture=module.picture(report),
     )
+
+
+def advised(paper: Paper, about: Mapping[str, Any]) -> Cell:
+    """The cell that `experiment` names: set-up, network, scheme, and sweep and value where it is of one.
+
+    `first` is the paper's first set-up.
+    """
+    setup, topology, scheme, *point = about["experiment"]
+    return Cell(paper.setups[0].id if setup == "first" else setup, topology, scheme, "", *point)
+
+
+def known(name: str, values: Iterable[float], bounds: Bounds = FREE) -> dict[str, float]:
+    """A mean and the ends of its 95 % interval, as figures that a sentence may give or be held to.
+
+    >>> {name: round(x, 3) for name, x in known("lead", [1.0, 2.0, 3.0]).items()}
+    {'lead': 2.0, 'lead_lo': -0.484, 'lead_hi': 4.484}
+
+    Raises ValueError with fewer than two values.
+    """
+    xs = [float(x) for x in values]
+    interval = ci95(xs, bounds)
+    if interval is None:
+        raise ValueError(f"{name}: an interval needs at least 2 seeds")
+    return {name: mean(xs), f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
 
 
 def read(paper: Paper) -> dict[str, Any] | None:

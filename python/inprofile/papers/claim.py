@@ -11,6 +11,7 @@ from typing import Literal
 from ..metrics.stats import FREE, Bounds, Interval
 
 __all__ = [
+    "Beside",
     "Comparison",
     "Effect",
     "Finding",
@@ -25,19 +26,24 @@ __all__ = [
 
 
 class Verdict(StrEnum):
-    """What became of a claim in a set-up."""
+    """What became of a claim in a set-up.
+
+    That some hold, or are opposite, is said after Holm's correction over the claim's comparisons.
+    """
 
     #: All comparisons hold, and the claim does after Holm's correction over the claims.
     REPRODUCED = "reproduced"
     #: Two thirds or more hold, the rest is open or undecidable.
     MOSTLY = "mostly"
-    #: Some hold after Holm's correction over the claim's comparisons, otherwise; or a placebo does as well.
+    #: Some hold and none is opposite, otherwise; or all hold, and a placebo does as well.
     IN_PART = "in_part"
-    #: None holds and none is opposite after that correction.
+    #: Some hold and some are opposite.
+    MIXED = "mixed"
+    #: None holds and none is opposite.
     NOT_SHOWN = "not_shown"
     #: Every comparison that can be decided is shown to be smaller than its smallest effect worth the name.
     NO_EFFECT = "no_effect"
-    #: None holds, and at least one is opposite, after that correction.
+    #: None holds, and at least one is opposite.
     OPPOSITE = "opposite"
     #: No comparison can be decided, for a measured reason.
     UNDECIDABLE = "undecidable"
@@ -147,6 +153,8 @@ class Finding:
 
 #: What a comparison shows.
 Outcome = Literal["holds", "opposite", "no_effect", "open", "undecidable"]
+#: How a placebo does beside the scheme: by the smallest effect worse, by less than that, or not told apart.
+Beside = Literal["worse", "as_good", "not_told_apart"]
 
 
 @dataclass(frozen=True)
@@ -157,15 +165,20 @@ class JudgedComparison:
     mean: float
     #: 95 %, of the mean.
     interval: Interval
-    #: Of the claimed side: twice the one-sided p; of a comparison `within`, the larger of two one-sided ones.
+    #: Of the claimed side, two-sided; of a comparison `within`, the larger of the two bounds'.
     p: float
     outcome: Outcome
     #: Of the other side, two-sided.
     p_opposite: float = 1.0
     #: Why it is undecidable, where it is.
     why: str = ""
-    #: Placebos, by title, that a comparison which holds is not shown to do better than.
-    matched: tuple[str, ...] = ()
+    #: How each placebo does, by its title, where the difference is on the claimed side.
+    beside: Mapping[str, Beside] = field(default_factory=dict)
+
+    @property
+    def matched(self) -> list[str]:
+        """Titles of the placebos that do as well, where the comparison holds."""
+        return [title for title, how in self.beside.items() if how == "as_good" and self.outcome == "holds"]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         # `same_runs`: judged from other measures of the plain runs, so nothing of its own is run.
         ("variants", "id title", "set same_runs"),
         # `atlas = false`: of the set-ups alone. The committed atlas, and `today.json`, lack it.
-        ("claims", "id text", "says numbers atlas"),
+        # `once`: it does not depend on the set-up, and is judged in the first.
+        ("claims", "id text", "says numbers atlas once"),
         ("sweeps", "id title values", "key setups schemes assumed set"),
         ("quoted", "path where", "files"),
         ("assumed", "path why", "files"),

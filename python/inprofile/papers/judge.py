@@ -6,32 +6,36 @@ and *numbers* (a value the paper prints). The rules, the same for every paper (d
 - A comparison names the smallest effect worth the name (`Effect`). It **holds** where the 95 % interval of
   its mean lies wholly beyond that on the claimed side of the null value, is **opposite** where it lies wholly
   beyond it on the other side, has **no effect** where it lies between the two, and is **open** otherwise.
-  `within` two bounds: it holds by two one-sided tests, and is opposite where the interval lies outside.
+  `within` two bounds: it holds where the interval lies between them, and is opposite where it lies outside.
+  Equal values have the sign test in the interval's place: six of them at least show anything.
 - Where a comparison neither holds nor is opposite because the set-up cannot decide it, with a measured reason
-  (`obstacle`), or because the scheme compared with leaves less to gain than the smallest effect (`room`), it
-  is **undecidable**. A reason never hides a clear result.
+  (`obstacle`), or because the scheme compared with, or the measure itself, leaves less to gain than the
+  smallest effect (`room`), it is **undecidable**. A reason never hides a clear result.
 - A claim asserts all its comparisons together, an intersection: each is judged at 95 % on its own, and
-  the claim's p is the largest of theirs. Holm's correction runs over the distinct claims of a set-up.
-- "Some hold" and "one is opposite" are unions: the more comparisons a claim has, the likelier one of them
-  is either by chance. So a claim is `in_part` or `opposite` only where one still holds, or is opposite, after
-  Holm's correction over the claim's own comparisons.
-- A comparison that a placebo passes as well as the scheme does not speak for the scheme. Where one that holds
-  is not shown to be better than each of its placebos, the claim is at most `in_part`.
+  the claim's p is the largest of theirs. Holm's correction runs over the distinct claims of a set-up. Where
+  all hold, but not after it, those that do not are open for the verdict.
+- "Some hold" and "some are opposite" are unions: the more comparisons a claim has, the likelier one of them
+  is either by chance. So both mean after Holm's correction over the claim's own comparisons.
+- A placebo does *as well* where the scheme's lead over it is shown to be smaller than the smallest effect,
+  *worse* where it is shown to be larger, and is *not told apart* otherwise. A comparison that one placebo
+  passes as well does not speak for the scheme: the claim is at most `in_part`. One that is not told apart
+  from a placebo, and passed as well by none, is undecidable.
 - Its verdict: see `Verdict`. Printed numbers never change it; how many lie inside our 95 % *prediction*
   interval, the range in which one more run of ours would fall, is counted beside it. A number of a scheme
-  that does not act in a set-up is not counted: it would be another scheme's. Neither is one in an interval
-  that our mean of the scheme compared with lies in too: such a match could not have failed.
+  that does not act in a set-up is not counted: it would be another scheme's. Neither is one whose interval
+  has our mean of the scheme compared with in it too, match or miss: it cannot tell the two apart.
 - A comparison that a claim has twice (same sample, null and side) counts once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..metrics.quantity import quantity
 from ..metrics.stats import Interval, ci95, holm, mean, p_above, p_below, prediction95
 from .claim import (
+    Beside,
     Comparison,
     Effect,
     Finding,
@@ -43,7 +47,7 @@ from .claim import (
     Room,
     Verdict,
 )
-from .judge_text import matched_words, no_room, reasons, summary_of, tells_nothing
+from .judge_text import matched_words, no_end, no_room, reasons, summary_of, tells_nothing, untold
 
 __all__ = [
     "ALPHA",
@@ -84,71 +88,94 @@ def _passable(null: float, c: Comparison) -> bool:
     return c.bounds[0] < null < c.bounds[1]
 
 
-def _p_value(xs: Sequence[float], c: Comparison) -> float:
-    if c.side == "within":
-        sides = ((p_above, c.null), (p_below, c.upper))
-        tails = [tail(xs, null, c.bounds) for tail, null in sides if _passable(null, c)]
-        if not tails:
-            raise ValueError(
-                f"{c.label}: within {c.null:g} and {c.upper:g} shows nothing, as values cannot leave"
-                f" {c.bounds[0]:g} to {c.bounds[1]:g}"
-            )
-        return max(tails)
-    tail, sign = (p_above, 1) if c.side == "above" else (p_below, -1)
-    return min(1.0, 2 * tail(xs, c.null + sign * c.least, c.bounds))
+def _p_beyond(xs: Sequence[float], c: Comparison, null: float, side: str) -> float:
+    """Two-sided p of "the mean lies beyond `null` on this side"; 1 where nothing can lie there."""
+    if not _passable(null, c):
+        return 1.0
+    return min(1.0, 2 * (p_above if side == "above" else p_below)(xs, null, c.bounds))
+
+
+def _p_between(xs: Sequence[float], c: Comparison, low: float, high: float) -> float:
+    """Of "the mean lies between the two", the larger of both; a bound that values cannot pass is none."""
+    sides = ((low, "above"), (high, "below"))
+    return max((_p_beyond(xs, c, null, side) for null, side in sides if _passable(null, c)), default=1.0)
+
+
+def _check(c: Comparison) -> None:
+    """Raise ValueError for a comparison that asks for nothing that could be shown."""
+    within = c.side == "within"
+    if within and (c.least or c.room or c.placebos):
+        raise ValueError(f"{c.label}: within two bounds there is no smallest effect, no room and no placebo")
+    if c.least < 0:
+        raise ValueError(f"{c.label}: the smallest effect is a distance, not {c.least:g}")
+    nulls = (c.null, c.upper) if within else (c.null,)
+    if not any(_passable(null, c) for null in nulls):
+        what = f"within {c.null:g} and {c.upper:g}" if within else f"{c.side} {c.null:g}"
+        raise ValueError(
+            f"{c.label}: {what} shows nothing, as values cannot leave {c.bounds[0]:g} to {c.bounds[1]:g}"
+        )
 
 
 def _weigh(comparison: Comparison) -> JudgedComparison:
     c = comparison
-    if c.side == "within" and (c.least or c.room or c.placebos):
-        raise ValueError(f"{c.label}: within two bounds there is no smallest effect, no room and no placebo")
-    if c.least < 0:
-        raise ValueError(f"{c.label}: the smallest effect is a distance, not {c.least:g}")
+    _check(c)
     xs = _checked(c)
     interval = _interval(xs, c)
-    p = _p_value(xs, c)
-    p_opposite = _p_opposite(xs, c)
+    low, high = c.null - c.least, c.null + c.least
+    if c.side == "within":
+        p = _p_between(xs, c, c.null, c.upper)
+        p_opposite = min(_p_beyond(xs, c, c.null, "below"), _p_beyond(xs, c, c.upper, "above"))
+    else:
+        sides = (high, "above"), (low, "below")
+        claimed, other = sides if c.side == "above" else sides[::-1]
+        p, p_opposite = (_p_beyond(xs, c, *end) for end in (claimed, other))
     why = c.obstacle or _no_room(c)
     outcome: Outcome = "open"
-    matched: tuple[str, ...] = ()
+    beside: Mapping[str, Beside] = {}
     if not c.measured:
         # What stands in its place is no sample: it shows nothing, on any side.
         outcome = "undecidable"
     elif p < ALPHA:
-        outcome, matched = "holds", _matched(c)
+        beside = _beside(c)
+        outcome, why = _attributed(c, beside)
     elif p_opposite < ALPHA:
         outcome = "opposite"
     elif why:
         outcome = "undecidable"
-    elif c.null - c.least < interval.lo and interval.hi < c.null + c.least:
+    elif c.side != "within" and _p_between(xs, c, low, high) < ALPHA:
         outcome = "no_effect"
-    told = why if outcome == "undecidable" else ""
-    return JudgedComparison(c, mean(xs), interval, p, outcome, p_opposite, told, matched)
+    told = (why or "") if outcome == "undecidable" else ""
+    return JudgedComparison(c, mean(xs), interval, p, outcome, p_opposite, told, beside)
+
+
+def _beside(c: Comparison) -> dict[str, Beside]:
+    """How each placebo does, by its title."""
+    sign = 1.0 if c.side == "above" else -1.0
+
+    def how(beyond: Sequence[float]) -> Beside:
+        lead = [sign * float(x) for x in beyond]
+        if 2 * p_above(lead, c.least) < ALPHA:
+            return "worse"
+        return "as_good" if 2 * p_below(lead, c.least) < ALPHA else "not_told_apart"
+
+    return {title: how(beyond) for title, beyond in c.placebos.items()}
+
+
+def _attributed(c: Comparison, beside: Mapping[str, Beside]) -> tuple[Outcome, str]:
+    """What a comparison on the claimed side shows of the scheme, and why, where it shows nothing."""
+    if "as_good" in beside.values() or "not_told_apart" not in beside.values():
+        return "holds", ""
+    return "undecidable", untold(c, [title for title, how in beside.items() if how == "not_told_apart"])
 
 
 def _no_room(c: Comparison) -> str:
     """Why there is nothing to gain; empty where there is."""
+    if c.side != "within" and not _passable(c.null + (c.least if c.side == "above" else -c.least), c):
+        return no_end(c)
     if c.room is None:
         return ""
     left = mean(c.room.values)
     return no_room(c, left) if left <= c.least else ""
-
-
-def _matched(c: Comparison) -> tuple[str, ...]:
-    """Titles of the placebos that the scheme is not shown to do better than."""
-    tail = p_above if c.side == "above" else p_below
-    return tuple(title for title, beyond in c.placebos.items() if 2 * tail(beyond, 0.0) >= ALPHA)
-
-
-def _p_opposite(xs: Sequence[float], c: Comparison) -> float:
-    """Two-sided p of the other side; of a comparison `within`, of the side that is further out."""
-    sides = {
-        "above": [(p_below, c.null - c.least)],
-        "below": [(p_above, c.null + c.least)],
-        "within": [(p_below, c.null), (p_above, c.upper)],
-    }[c.side]
-    passable = [(tail, null) for tail, null in sides if c.side != "within" or _passable(null, c)]
-    return min((2 * tail(xs, null, c.bounds) for tail, null in passable), default=1.0)
 
 
 def _predict(number: Number) -> JudgedNumber:
@@ -157,9 +184,9 @@ def _predict(number: Number) -> JudgedNumber:
     if prediction is None:
         raise ValueError(f"{number.label}: an interval needs at least 2 seeds")
     uncounted = number.obstacle or ""
-    if not uncounted and number.paper in prediction and number.rival:
-        other = mean(number.rival)
-        uncounted = tells_nothing(number, other) if other in prediction else ""
+    # Before looking at what the paper prints: else matches alone, or misses alone, would be left out.
+    if not uncounted and number.rival and (other := mean(number.rival)) in prediction:
+        uncounted = tells_nothing(number, other)
     inside = not uncounted and number.paper in prediction
     return JudgedNumber(number, mean(xs), prediction, inside, uncounted)
 
@@ -181,32 +208,41 @@ def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
     return list(seen.values())
 
 
-def verdict_of(comparisons: Sequence[JudgedComparison], after_holm: bool = True) -> Verdict:
-    """Verdict of a claim from what its comparisons show; `after_holm`: whether it still holds then."""
-    verdict = _plain_verdict(comparisons, after_holm)
+def verdict_of(comparisons: Sequence[JudgedComparison], times: float = 1.0) -> Verdict:
+    """Verdict of a claim from what its comparisons show.
+
+    `times`: what Holm's correction over the claims multiplies the claim's p by.
+    """
+    verdict = _plain_verdict(comparisons, times)
     return Verdict.IN_PART if verdict.sound and any(c.matched for c in comparisons) else verdict
 
 
-def _plain_verdict(comparisons: Sequence[JudgedComparison], after_holm: bool) -> Verdict:
+def _plain_verdict(comparisons: Sequence[JudgedComparison], times: float) -> Verdict:
     """The verdict, whatever placebos do."""
     outcomes = [c.outcome for c in comparisons]
+    if all(o == "holds" for o in outcomes):
+        outcomes = ["holds" if c.p * times < ALPHA else "open" for c in comparisons]
+        if "open" not in outcomes:
+            return Verdict.REPRODUCED
     decided = set(outcomes) - {"undecidable"}
-    holds = outcomes.count("holds")
     if not decided:
         return Verdict.UNDECIDABLE
-    if holds == len(outcomes):
-        return Verdict.REPRODUCED if after_holm else Verdict.MOSTLY
-    if _any_after_holm([c.p for c in comparisons]):
-        against = decided & {"opposite", "no_effect"}
-        return Verdict.MOSTLY if not against and 3 * holds >= 2 * len(outcomes) else Verdict.IN_PART
-    if _any_after_holm([c.p_opposite for c in comparisons]):
+    pairs = list(zip(comparisons, outcomes, strict=True))
+    holds = _any_after_holm([c.p if o == "holds" else 1.0 for c, o in pairs])
+    against = _any_after_holm([c.p_opposite if o == "opposite" else 1.0 for c, o in pairs])
+    if holds and against:
+        return Verdict.MIXED
+    if holds:
+        most = 3 * outcomes.count("holds") >= 2 * len(outcomes)
+        return Verdict.MOSTLY if most and decided <= {"holds", "open"} else Verdict.IN_PART
+    if against:
         return Verdict.OPPOSITE
     return Verdict.NO_EFFECT if decided == {"no_effect"} else Verdict.NOT_SHOWN
 
 
 def _any_after_holm(ps: Sequence[float]) -> bool:
     """Whether any is significant after Holm's correction over the claim's comparisons."""
-    return min(holm([min(1.0, p) for p in ps])) < ALPHA
+    return min(holm(ps)) < ALPHA
 
 
 def judge(findings: Iterable[Finding]) -> list[Judged]:
@@ -214,9 +250,9 @@ def judge(findings: Iterable[Finding]) -> list[Judged]:
 
     Pass all findings of a paper at once: Holm's correction runs over the claims of each set-up.
 
-    Raises `ValueError` where a finding has neither comparisons nor an obstacle; where a sample has fewer
-    than two seeds, or a value that is not finite; and where values cannot leave what a comparison says they
-    are `within`.
+    Raises `ValueError`, with the claim and the set-up, where a finding has neither comparisons nor an
+    obstacle; where a sample has fewer than two seeds, or a value that is not finite; and where values cannot
+    come to lie where a comparison has them.
     """
     findings = list(findings)
     for finding in findings:
@@ -224,7 +260,7 @@ def judge(findings: Iterable[Finding]) -> list[Judged]:
             raise ValueError(
                 f"claim {finding.claim} ({finding.setup}) needs comparisons, or says why it has none"
             )
-    weighed = [[_weigh(c) for c in _distinct(f.comparisons)] for f in findings]
+    weighed = [_weighed(finding) for finding in findings]
     family: dict[str, list[int]] = {}
     for i, finding in enumerate(findings):
         if finding.comparisons:
@@ -239,6 +275,13 @@ def judge(findings: Iterable[Finding]) -> list[Judged]:
     ]
 
 
+def _weighed(finding: Finding) -> list[JudgedComparison]:
+    try:
+        return [_weigh(c) for c in _distinct(finding.comparisons)]
+    except ValueError as error:
+        raise ValueError(f"claim {finding.claim} ({finding.setup}): {error}") from None
+
+
 def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: float, claims: int) -> Judged:
     numbers = [_predict(number) for number in finding.numbers]
     notes = list(finding.notes)
@@ -247,14 +290,14 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         why = " ".join([summary, *notes, reasons(comparisons, numbers)]).rstrip()
         verdict = Verdict.UNDECIDABLE
         return Judged(finding.claim, finding.setup, verdict, summary, tuple(notes), why, comparisons, numbers)
-    verdict = verdict_of(comparisons, after_holm=p_holm < ALPHA)
     p = max(c.p for c in comparisons)
-    if p < ALPHA <= p_holm:
+    verdict = verdict_of(comparisons, times=p_holm / p if p else 1.0)
+    if all(c.outcome == "holds" for c in comparisons) and p < ALPHA <= p_holm:
         notes.append(
             f"Every comparison holds at 95 %, but among {claims} claims the weakest of them no longer does"
-            f" (p = {quantity(p, '', 2)}, after Holm {quantity(p_holm, '', 2)}): mostly."
+            f" (p = {quantity(p, '', 2)}, after Holm {quantity(p_holm, '', 2)}): {verdict.words}."
         )
-    if verdict in (Verdict.NOT_SHOWN, Verdict.NO_EFFECT, Verdict.OPPOSITE) and (
+    elif verdict in (Verdict.NOT_SHOWN, Verdict.NO_EFFECT, Verdict.OPPOSITE) and (
         weak := [c.outcome for c in comparisons if c.outcome in ("holds", "opposite")]
     ):
         said = "holds" if "holds" in weak else "is significantly opposite"

@@ -15,11 +15,13 @@ __all__ = [
     "least_words",
     "listed",
     "matched_words",
+    "no_end",
     "no_room",
     "per",
     "reasons",
     "summary_of",
     "tells_nothing",
+    "untold",
 ]
 
 
@@ -65,9 +67,23 @@ def no_room(c: Comparison, left: float) -> str:
     )
 
 
+def no_end(c: Comparison) -> str:
+    """Why no difference can count: the measure ends before."""
+    end = c.bounds[1] if c.side == "above" else c.bounds[0]
+    return (
+        f"from {_signed(c.null, c.unit)} to {_signed(end, c.unit)}, where the measure ends, is no more than"
+        f" the {quantity(c.least, c.unit)} from which on a difference counts"
+    )
+
+
+def untold(c: Comparison, titles: Sequence[str]) -> str:
+    """Why a difference on the claimed side is not shown to be the scheme's."""
+    return f"not told apart from {listed(titles)} by the {quantity(c.least, c.unit)} that count"
+
+
 def tells_nothing(n: Number, other: float) -> str:
-    """Why a printed number in our interval is no match."""
-    return f"{n.rival_words}, {_signed(other, n.unit)}, lies there too: it could not have failed"
+    """Why a printed number tells nothing, whether it lies in our interval or not."""
+    return f"{n.rival_words}, {_signed(other, n.unit)}, lies in ours too, which cannot tell the two apart"
 
 
 def _signed(value: float, unit: str) -> str:
@@ -93,7 +109,7 @@ def matched_words(comparisons: Sequence[JudgedComparison]) -> str:
         return ""
     total = sum(c.outcome == "holds" for c in comparisons)
     which = listed([f"{title} (in {n} of the {total} that hold)" for title, n in by.items()])
-    return f"A placebo does as well as the scheme, so at most in part: {which}."
+    return f"A placebo is shown to do as well as the scheme, so at most in part: {which}."
 
 
 def describe(judged: JudgedComparison) -> str:
@@ -149,7 +165,7 @@ def summary_of(comparisons: Sequence[JudgedComparison], numbers: Sequence[Judged
         inside = sum(n.inside for n in counted)
         text += f"; {inside} of {_share(len(counted), 'printed number')} in our prediction intervals"
     if n := len(numbers) - len(counted):
-        text += f"; {_share(n, 'printed number')} not counted"
+        text += f"; {_share(n, 'printed number')} not counted, match or miss"
     return text + "."
 
 

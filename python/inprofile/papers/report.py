@@ -66,9 +66,10 @@ class Report:
     @property
     def known(self) -> dict[tuple[str, str], Answered]:
         """All committed verdicts of the paper's claims and set-ups, whether run here or not."""
-        claims, setups = {c.id for c in self.paper.claims}, {s.id for s in self.paper.setups}
+        setups = [s.id for s in self.paper.setups]
+        judged = {c.id: setups[:1] if c.flag("once") else setups for c in self.paper.claims}
         answers = [] if self.committed is None else self.committed["claims"]
-        return {(a["id"], a["setup"]): a for a in answers if a["id"] in claims and a["setup"] in setups}
+        return {(a["id"], a["setup"]): a for a in answers if a["setup"] in judged.get(a["id"], ())}
 
     def kept_under(self, claim: str, setup: str) -> dict[str, Verdict]:
         """Committed verdicts under variants that were not run here, or only in part, by the variant's id."""

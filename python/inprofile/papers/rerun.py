@@ -60,7 +60,7 @@ class Trial:
         if self.invalid:
             return {}
         try:
-            findings = self.paper.module("claims").findings(self.paper, self.cells)
+            findings = self.paper.findings(self.cells)
         except ValueError as error:
             self.refuse(str(error))
             return {}

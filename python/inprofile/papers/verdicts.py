@@ -16,7 +16,18 @@ from ..run.storage import replace_text
 from . import Paper
 from .judge import Verdict
 
-__all__ = ["NAME", "Answered", "Verdicts", "committed", "counts", "stale", "taken", "total", "write"]
+__all__ = [
+    "NAME",
+    "Answered",
+    "Verdicts",
+    "committed",
+    "compared",
+    "counts",
+    "stale",
+    "taken",
+    "total",
+    "write",
+]
 
 #: The file in a paper's folder.
 NAME = "verdicts.json"
@@ -124,6 +135,16 @@ def stale(paper: Paper, found: Verdicts) -> str:
 def total(answered: Answered) -> int:
     """How many comparisons a committed verdict rests on."""
     return sum(answered[outcome] for outcome in ("holds", "opposite", "no_effect", "open", "undecidable"))
+
+
+def compared(found: Sequence[Verdicts]) -> dict[str, int]:
+    """How many comparisons those rest on in all, and how many of these hold and are opposite."""
+    primary = [c for f in found for c in f["claims"] if c["setup"] == f["setups"][0]]
+    return {
+        "all": sum(map(total, primary)),
+        "holds": sum(c["holds"] for c in primary),
+        "opposite": sum(c["opposite"] for c in primary),
+    }
 
 
 def counts(found: Sequence[Verdicts]) -> dict[Verdict, int]:

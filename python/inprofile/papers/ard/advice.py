@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...charts import kinds as draw
+from ...metrics.measures import Array
+from ...metrics.stats import SHARE
+from ..advice import known
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -19,28 +22,24 @@ LINES = {"rio": "No edge marker", "ard": "ARD", "placebo": "Blind drops"}
 def figures(report: Report) -> dict[str, float]:
     """Jain's index with four flows: without an edge marker, with ARD, with blind drops."""
 
-    def fi(setup: str, scheme: str, variant: str = "") -> float:
-        return float(report.cell(setup, "four-flows", scheme, variant)["fi"].mean())
+    def fi(setup: str, scheme: str, variant: str = "") -> Array:
+        found: Array = report.cell(setup, "four-flows", scheme, variant)["fi"]
+        return found
 
     first = report.paper.setups[0].id
-    none, ard, none_full, ard_full, blind_full = (
-        fi(first, "rio"),
-        fi(first, "ard"),
-        fi(FULL, "rio"),
-        fi(FULL, "ard"),
-        fi(FULL, "placebo"),
-    )
+    none, ard = (fi(first, scheme) for scheme in ("rio", "ard"))
+    none_full, ard_full, blind_full = (fi(FULL, scheme) for scheme in LINES)
     jitter_full = fi(FULL, "rio", "jitter")
     return {
-        "none": none,
-        "ard": ard,
-        "gain": ard - none,
-        "none_full": none_full,
-        "ard_full": ard_full,
-        "blind_full": blind_full,
-        "lead_full": ard_full - blind_full,
-        "jitter_full": jitter_full,
-        "unstuck": jitter_full - none_full,
+        **known("none", none, SHARE),
+        "ard": float(ard.mean()),
+        **known("gain", ard - none),
+        "none_full": float(none_full.mean()),
+        "ard_full": float(ard_full.mean()),
+        "blind_full": float(blind_full.mean()),
+        **known("lead_full", ard_full - blind_full),
+        "jitter_full": float(jitter_full.mean()),
+        **known("unstuck", jitter_full - none_full),
     }
 
 

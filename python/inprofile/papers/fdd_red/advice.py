@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...charts import kinds as draw
+from ..advice import known
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -28,21 +29,20 @@ def _long(report: Report) -> str:
 def figures(report: Report) -> dict[str, float]:
     """Jain's index of flows that last, with unequal round trips; packets dropped in 20 s, with equal ones."""
     first = report.paper.setups[0].id
-    red_long, fdd_long = (
-        float(report.cell(_long(report), "unequal", s)["fi"].mean()) for s in ("red", "fdd")
-    )
-    base_long = float(report.cell(BASE_LONG, "unequal", "fdd")["fi"].mean())
-    red, fdd, random = (float(report.cell(first, "equal", s, v)["drops"].mean()) for s, v in LINES.values())
+    red_long, fdd_long = (report.cell(_long(report), "unequal", s)["fi"] for s in ("red", "fdd"))
+    base_long = report.cell(BASE_LONG, "unequal", "fdd")["fi"]
+    red, fdd, random = (report.cell(first, "equal", s, v)["drops"] for s, v in LINES.values())
     return {
-        "red_long": red_long,
-        "fdd_long": fdd_long,
-        "gain_long": fdd_long - red_long,
-        "base_long": base_long,
-        "red_drops": red,
-        "fdd_drops": fdd,
-        "random_drops": random,
-        "fdd_to_red": fdd / red,
-        "random_to_red": random / red,
+        "red_long": float(red_long.mean()),
+        "fdd_long": float(fdd_long.mean()),
+        **known("gain_long", fdd_long - red_long),
+        "base_long": float(base_long.mean()),
+        **known("base_gain", base_long - red_long),
+        "red_drops": float(red.mean()),
+        "fdd_drops": float(fdd.mean()),
+        "random_drops": float(random.mean()),
+        **known("fdd_to_red", fdd / red),
+        **known("random_to_red", random / red),
     }
 
 

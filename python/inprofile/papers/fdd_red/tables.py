@@ -143,7 +143,7 @@ def crossing(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
     """Verdicts of every claim in every cell of the crossed readings that was run, with its main figures."""
     made = []
     for name, values in crossed(paper).items():
-        judged = judge(paper.module("claims").findings(paper, _paired(paper, cells, name), name))
+        judged = judge(paper.findings(_paired(paper, cells, name), name))
         if not judged:
             continue
         about = paper.top.table("crossed")

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 
-__all__ = ["MATCHED", "Frontier", "along", "at_equal_delay", "log_ratio"]
+__all__ = ["MATCHED", "Frontier", "along", "at_equal_delay", "log_ratio", "log_ratios"]
 
 #: How many goodputs are compared.
 MATCHED = 10
@@ -41,7 +41,7 @@ class Frontier:
 def log_ratio(
     a: Frontier, b: Frontier, name: str = "delay", at: slice = slice(MATCHED)
 ) -> list[float] | None:
-    """Mean ln(a / b) at ten matched goodputs, or those that `at` names, one a seed; None if there are none.
+    """`log_ratios` of the seeds that have one; None if no seed has.
 
     >>> import numpy as np
     >>> def at(goodput, delay):
@@ -51,16 +51,29 @@ def log_ratio(
     >>> [round(x, 6) for x in log_ratio(fast, slow)]  # ln ½ in the middle of both and at both ends
     [-0.693147]
     """
+    return [x for x in log_ratios(a, b, name, at) if not np.isnan(x)] or None
+
+
+def log_ratios(a: Frontier, b: Frontier, name: str = "delay", at: slice = slice(MATCHED)) -> list[float]:
+    """Mean ln(a / b) at ten matched goodputs, or those that `at` names, one a seed.
+
+    NaN of a seed in which the two reach no goodput both.
+    """
     found = []
     for seed in range(a["goodput"].shape[1]):
         lines = [_line(f, name, seed) for f in (a, b)]
-        low, high = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
-        if not low < high:
-            return None
-        goodputs = np.linspace(low, high, MATCHED)[at]
-        ours, theirs = (np.interp(goodputs, x, y) for x, y in lines)
-        found.append(float(np.mean(ours - theirs)))
+        found.append(_apart(lines, at))
     return found
+
+
+def _apart(lines: Sequence[tuple[Array, Array]], at: slice = slice(MATCHED)) -> float:
+    """How far the first line is above the second, on the mean of places evenly spread over both; or NaN."""
+    low, high = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
+    if not low < high:
+        return float("nan")
+    places = np.linspace(low, high, MATCHED)[at]
+    ours, theirs = (np.interp(places, x, y) for x, y in lines)
+    return float(np.mean(ours - theirs))
 
 
 def along(a: Frontier, b: Frontier, name: str = "delay") -> tuple[Array, Array] | None:
@@ -91,10 +104,10 @@ def along(a: Frontier, b: Frontier, name: str = "delay") -> tuple[Array, Array] 
     return goodputs, np.stack(found, axis=1)
 
 
-def at_equal_delay(a: Frontier, b: Frontier, name: str) -> list[float] | None:
+def at_equal_delay(a: Frontier, b: Frontier, name: str) -> list[float]:
     """Mean of `a` less `b` at ten delays evenly spread (by their logarithm) over what both reach, one a seed.
 
-    None where they share none.
+    NaN of a seed in which they share none.
 
     >>> import numpy as np
     >>> def at(delay, utilisation):
@@ -112,12 +125,7 @@ def at_equal_delay(a: Frontier, b: Frontier, name: str) -> list[float] | None:
             delay = np.log(f["delay"][:, seed])
             order = np.argsort(delay, kind="stable")
             lines.append((delay[order], f[name][:, seed][order]))
-        low, high = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
-        if not low < high:
-            return None
-        delays = np.linspace(low, high, MATCHED)
-        ours, theirs = (np.interp(delays, x, y) for x, y in lines)
-        found.append(float(np.mean(ours - theirs)))
+        found.append(_apart(lines))
     return found
 
 

@@ -24,6 +24,12 @@ def _signed(x: float) -> str:
     return f"{x:+.2f}".replace("-", "−")
 
 
+def _mean(values: list[float]) -> float | None:
+    """Over the seeds that have one."""
+    known = [x for x in values if not np.isnan(x)]
+    return float(np.mean(known)) if known else None
+
+
 def _percent(x: float, digits: int = 0) -> str:
     return f"{100 * x:.{digits}f} %".replace("-", "−")
 
@@ -81,12 +87,8 @@ def _beside(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> Itera
             for scheme, rule in (("soft-one", "A+1"), ("soft", "2A+1"))
         ]
         yield f"Over the thresholds a mean of {' and '.join(means)} is lost under soft differentiation."
-        ratio = js[1].ratio("soft-one", "soft")
-        if ratio is not None:
-            yield (
-                "With 40 flows, soft, ln(delay, A+1 / 2A+1) at equal goodput is"
-                f" {_signed(float(np.mean(ratio)))}."
-            )
+        if (ratio := _mean(js[1].ratio("soft-one", "soft"))) is not None:
+            yield f"With 40 flows, soft, ln(delay, A+1 / 2A+1) at equal goodput is {_signed(ratio)}."
     if claim == "C6":
         yield from (_severe(j) for j in js)
     if claim == "C7":
@@ -97,10 +99,9 @@ def _beside(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> Itera
         for j in js:
             yield from _others(j)
     if claim == "C10":
-        ratio = js[1].ratio("hard", name=f"load_variance:{paper.top.word('bin')}")
+        ratio = _mean(js[1].ratio("hard", name=f"load_variance:{paper.top.word('bin')}"))
         if ratio is not None:
-            told = _signed(float(np.mean(ratio)))
-            yield f"With 40 flows ln(variance of the load, probe / all IN) is {told}."
+            yield f"With 40 flows ln(variance of the load, probe / all IN) is {_signed(ratio)}."
 
 
 def _overflow(runs: ProbeRuns) -> str:
@@ -169,9 +170,9 @@ def _others(j: Flows) -> Iterator[str]:
         f" bucket's and {shares[2]} of the every-n-th marker's."
     )
     ratios = [
-        (words, j.ratio(scheme, study="others"))
+        (words, _mean(j.ratio(scheme, study="others")))
         for scheme, words in (("bucket", "the token bucket"), ("every-nth", "the every-n-th marker"))
     ]
-    told = [f"{_signed(float(np.mean(r)))} for {words}" for words, r in ratios if r is not None]
+    told = [f"{_signed(r)} for {words}" for words, r in ratios if r is not None]
     if told:
         yield f"Where goodputs can be matched ln(delay / all IN) is {' and '.join(told)}."

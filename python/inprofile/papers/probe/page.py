@@ -91,7 +91,7 @@ def _in_short(runs: ProbeRuns, titles: Mapping[str, str]) -> Iterator[str]:
 
 
 def changed(runs: ProbeRuns, topology: str, how: str) -> tuple[float, float] | None:
-    """Least and greatest part by which delay differs from all IN's over the goodputs of both, mean over seeds."""
+    """Least and greatest part by which delay differs from all IN's over common goodputs; means of seeds."""
     found = along(runs.frontier("frontier", topology, how), runs.frontier("frontier", topology, "none"))
     if found is None:
         return None

@@ -12,7 +12,7 @@ from ...metrics.stats import FREE, Bounds
 from .. import Cell, Entry
 from ..effects import BOUND
 from ..judge import Comparison, Effect
-from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratio
+from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratios
 
 __all__ = ["Cells", "Flows", "ProbeRuns", "minus", "per_seed"]
 
@@ -54,9 +54,9 @@ def per_seed(values: Array) -> list[float]:
     return [float(x) for x in values.mean(axis=0)]
 
 
-def minus(a: Sequence[float] | None, b: Sequence[float] | None) -> list[float] | None:
-    """Difference seed by seed, where there are both."""
-    return None if a is None or b is None else [x - y for x, y in zip(a, b, strict=True)]
+def minus(a: Sequence[float], b: Sequence[float]) -> list[float]:
+    """Difference seed by seed; NaN where there are not both."""
+    return [x - y for x, y in zip(a, b, strict=True)]
 
 
 def _less(ours: Mapping[int, Measures], theirs: Mapping[int, Measures], name: str) -> list[float]:
@@ -82,14 +82,14 @@ class Flows:
         study: str = "frontier",
         name: str = "delay",
         at: slice = slice(MATCHED),
-    ) -> list[float] | None:
-        """Mean ln(a / b) at the matched goodputs `at`; None where there are none."""
-        return log_ratio(self.frontier(a, study), self.frontier(b, study), name, at)
+    ) -> list[float]:
+        """Mean ln(a / b) at the matched goodputs `at`; NaN of a seed that has none."""
+        return log_ratios(self.frontier(a, study), self.frontier(b, study), name, at)
 
     def compare(
         self,
         label: str,
-        values: Sequence[float] | None,
+        values: Sequence[float],
         side: Side,
         null: float = 0.0,
         unit: str = "",
@@ -97,14 +97,22 @@ class Flows:
         *,
         effect: Effect = BOUND,
     ) -> Comparison:
-        """A comparison; frontiers without a common goodput cannot be compared."""
-        if values is None:
-            count = self.frontier("none")["goodput"].shape[1]
-            why = "the two frontiers have no goodput or delay in common in every seed"
-            return Comparison(
-                label, [null] * count, side, null, unit, self.title, why, measured=False, effect=effect
+        """A comparison over the seeds in which the frontiers have a goodput or delay in common.
+
+        What most seeds do not have cannot be compared.
+        """
+        known = [x for x in values if not np.isnan(x)]
+        if 2 * len(known) <= len(values):
+            why = (
+                "the two frontiers have a goodput or delay in common in"
+                f" {len(known) or 'none'} of {len(values)} seeds"
             )
-        return Comparison(label, values, side, null, unit, self.title, bounds=bounds, effect=effect)
+            return Comparison(
+                label, [null] * len(values), side, null, unit, self.title, why, measured=False, effect=effect
+            )
+        if len(known) < len(values):
+            label += f" (in {len(known)} of {len(values)} seeds; in the others frontiers share nothing)"
+        return Comparison(label, known, side, null, unit, self.title, bounds=bounds, effect=effect)
 
     def within(
         self, label: str, values: Sequence[float], low: float, high: float, bounds: Bounds = FREE
@@ -128,11 +136,11 @@ class Flows:
         """A measure under a scheme less that of all IN in the same study, mean over its thresholds."""
         return _less(self.runs.points(study, self.id, scheme), self.runs.points(study, self.id, "none"), name)
 
-    def at_equal_delay(self, name: str, scheme: str, study: str) -> list[float] | None:
-        """The same at equal delays; None where the two share none."""
+    def at_equal_delay(self, name: str, scheme: str, study: str) -> list[float]:
+        """The same at equal delays; NaN of a seed in which the two share none."""
         return at_equal_delay(self.frontier(scheme, study), self.frontier("none", study), name)
 
-    def swept(self, how: str, value: str) -> list[float] | None:
+    def swept(self, how: str, value: str) -> list[float]:
         """Mean ln(delay, the scheme at a value of a sweep / all IN), over the seeds that the sweep has."""
         ours = Frontier.of(self.runs.points(value, self.id, how))
         seeds = len(ours.points[0].seeds)
@@ -140,7 +148,7 @@ class Flows:
         few = [
             Measures(m.seeds[:seeds], {k: x[:seeds] for k, x in m.values.items()}, {}) for m in base.points
         ]
-        return log_ratio(ours, Frontier(base.values, few))
+        return log_ratios(ours, Frontier(base.values, few))
 
     def over_free(self, scheme: str) -> list[float]:
         """Two domains: goodput of a marked flow over that of a free one, mean over thresholds."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...charts import kinds as draw
 from ...charts.curves import curve
+from ..advice import known
 from .claims import profiles, titles
 
 if TYPE_CHECKING:
@@ -23,16 +24,17 @@ def figures(report: Report) -> dict[str, float]:
     largest = max(contracts, key=lambda group: contracts[group])
     rio, plus = (report.cell(SMALL, "table-1", s) for s in titles(report.paper))
     printed = report.cell(report.paper.setups[0].id, "table-1", "rio")
-    be_rio, be_plus = (float(m["throughput:be"].mean()) / 1e3 for m in (rio, plus))
+    kept = [known("least_rio", printed[f"throughput:{g}"] / r) for g, r in contracts.items()]
     return {
-        "big_rio": float(rio[f"throughput:{largest}"].mean()) / contracts[largest],
-        "big_plus": float(plus[f"throughput:{largest}"].mean()) / contracts[largest],
-        "least_rio": min(float(printed[f"throughput:{g}"].mean()) / r for g, r in contracts.items()),
-        "be_rio": be_rio,
-        "be_plus": be_plus,
-        "price": be_rio - be_plus,
+        **known("big_rio", rio[f"throughput:{largest}"] / contracts[largest]),
+        **known("big_plus", plus[f"throughput:{largest}"] / contracts[largest]),
+        **min(kept, key=lambda found: found["least_rio"]),
+        "be_rio": float(rio["throughput:be"].mean()) / 1e3,
+        "be_plus": float(plus["throughput:be"].mean()) / 1e3,
+        **known("price", (rio["throughput:be"] - plus["throughput:be"]) / 1e3),
         "used_rio": float(rio["utilisation"].mean()),
         "used_plus": float(plus["utilisation"].mean()),
+        **known("less_used", rio["utilisation"] - plus["utilisation"]),
     }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm, pm
-from ...metrics.stats import UNLIKE, estimate
+from ...metrics.stats import SHARE, UNLIKE, estimate
 from .. import Cell, Entry, Paper
 from ..effects import BOUND, CONTRACT, of_base
 from ..judge import Comparison, Effect, Finding, Number
@@ -380,18 +380,41 @@ def _b7(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 def _b8(paper: Paper, cells: Cells, setup: str, variant: str = "") -> Finding:
     counted = [c for c in cells if c.setup == setup and _counts(paper, c, variant)]
-    none, compared = paper.top.table("bounds").number("none"), []
-    for scheme, name in titles(paper).items():
-        own = [cells[c]["in_drops"] / _in_packets(c, cells[c]) for c in counted if c.scheme == scheme]
-        # Every run below 100 % is a sample of its own.
-        label = f"{name}: share of IN packets dropped, {len(own)} experiment{'s' * (len(own) != 1)}"
-        compared.append(Comparison(label, list(np.concatenate(own)), "below", null=none, effect=NO_DROP))
+    none, names = paper.top.table("bounds").number("none"), titles(paper)
+    # In no experiment: each is a comparison, as another loses others, over another window.
+    compared = [
+        Comparison(
+            f"{names[c.scheme]}: share of IN packets dropped",
+            list(cells[c]["in_drops"] / _in_packets(c, cells[c])),
+            "below",
+            null=none,
+            topology=_experiment(paper, c),
+            bounds=SHARE,
+            effect=NO_DROP,
+        )
+        for c in sorted(counted, key=lambda c: list(names).index(c.scheme))
+    ]
     worst = max(counted, key=lambda c: float(cells[c]["in_drops"].mean()))
     most = estimate(cells[worst]["in_drops"], (0.0, np.inf))
     share = float(np.mean(cells[worst]["in_drops"] / _in_packets(worst, cells[worst])))
     told = f"Most in {worst}: {pm(most, 'packets')} a run, {100 * share:.3f} % of the IN packets."
     notes = [told] if most.mean > 0 else []
     return Finding("B8", setup, compared, notes=notes)
+
+
+def _experiment(paper: Paper, c: Cell) -> str:
+    """Which of Table I and the points of Fig. 7 to 9, and from when drops count."""
+    title = paper.find("topologies", c.topology).title
+    if c.topology == "table-1":
+        return f"{title} from the start"
+    if c.topology == "table-1-later":
+        return title
+    point = {
+        "figure-7": f"{c.sweep} subscribed, {c.value} best-effort flows",
+        "figure-8": f"{c.sweep} at {c.value} %",
+        "figure-9": f"steps of {c.value} Mbit/s",
+    }[c.topology]
+    return f"{title}, {point}, from 30 s on"
 
 
 def _in_packets(c: Cell, m: Measures) -> Array:
@@ -455,10 +478,7 @@ def _b11(paper: Paper, cells: Cells, setup: str) -> Finding:
     runs = _table_1(paper, cells, setup)
     evener = paper.top.table("bounds").number("evener")
     compared = []
-    for words, of in (
-        ("OUT packets from drop to drop", lambda m, g: 1 / np.maximum(m[f"loss_out:{g}"], 1e-9)),
-        ("OUT packets sent", lambda m, g: m[f"marked_out:{g}"]),
-    ):
+    for words, of in (("OUT packets from drop to drop", _between_drops), ("OUT packets sent", _sent_out)):
         spread = {
             scheme: _variation(np.array([of(m, group) for group in profiles(paper)]))
             for scheme, m in runs.items()
@@ -472,6 +492,14 @@ def _b11(paper: Paper, cells: Cells, setup: str) -> Finding:
             )
         )
     return Finding("B11", setup, compared)
+
+
+def _between_drops(m: Measures, group: str) -> Array:
+    return np.asarray(1 / np.maximum(m[f"loss_out:{group}"], 1e-9))
+
+
+def _sent_out(m: Measures, group: str) -> Array:
+    return m[f"marked_out:{group}"]
 
 
 def _variation(of: Array) -> Array:

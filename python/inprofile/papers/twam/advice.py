@@ -10,7 +10,8 @@ import numpy as np
 from ...charts import kinds as draw
 from ...charts.curves import curve
 from ...metrics.measures import Measures
-from .experiments import BASELINE, OURS, cell_of
+from ..advice import known
+from .experiments import BASELINE, HIGH, OURS, cell_of
 from .measure import contracts
 
 if TYPE_CHECKING:
@@ -30,44 +31,55 @@ def _found(report: Report, setup: int, topology: str, scheme: str) -> Measures:
 
 
 def figures(report: Report) -> dict[str, float]:
-    """Jain's index of throughput over contract, use of the link and queues, ours and the baselines'."""
+    """Jain's index of throughput over contract, use of the link and waits: ours and the rivals'.
 
-    def mean(what: str, setup: int, topology: str, scheme: str) -> float:
-        return float(_found(report, setup, topology, scheme)[what].mean())
+    Tuned: the like-for-like rival with thresholds under which packets wait at least as long as under ours.
+    """
+    topology = report.paper.find("topologies", SPARE)
+    capacity, sold = topology.number("capacity"), contracts(report.paper, topology)
+    ours, like, tuned = (_found(report, LIKE, SPARE, s) for s in (OURS, BASELINE, HIGH))
+    printed = _found(report, PRINTED, SPARE, BASELINE)
+    ours_full, like_full = (_found(report, LIKE, SOLD, s) for s in (OURS, BASELINE))
 
-    capacity = report.paper.find("topologies", SPARE).number("capacity")
-    ours, like, printed = (
-        mean("fi", LIKE, SPARE, OURS),
-        mean("fi", LIKE, SPARE, BASELINE),
-        mean("fi", PRINTED, SPARE, BASELINE),
-    )
-    ours_full, like_full = (mean("fi", LIKE, SOLD, s) for s in (OURS, BASELINE))
-    used_ours, used_like = (mean("total", LIKE, SPARE, s) / capacity for s in (OURS, BASELINE))
-    queue_ours, queue_like = (mean("queue.1", LIKE, SPARE, s) for s in (OURS, BASELINE))
+    def mean(m: Measures, what: str, unit: float = 1.0) -> float:
+        return float(m[what].mean()) / unit
+
+    def least(name: str, m: Measures) -> dict[str, float]:
+        each = [known(name, m[f"x.{i}"] / rate) for i, rate in enumerate(sold, 1)]
+        return min(each, key=lambda found: found[name])
+
     return {
-        "ours": ours,
-        "like": like,
-        "printed": printed,
-        "lead": ours - like,
-        "handicap": like - printed,
-        "ours_full": ours_full,
-        "like_full": like_full,
-        "lead_full": ours_full - like_full,
-        "used_ours": used_ours,
-        "used_like": used_like,
-        "fuller": used_ours - used_like,
-        "queue_ours": queue_ours,
-        "queue_like": queue_like,
-        "longer": queue_ours - queue_like,
+        "ours": mean(ours, "fi"),
+        "like": mean(like, "fi"),
+        "tuned": mean(tuned, "fi"),
+        "printed": mean(printed, "fi"),
+        **known("lead", ours["fi"] - tuned["fi"]),
+        **known("handicap", like["fi"] - printed["fi"]),
+        **least("least_ours", ours),
+        **least("least_like", like),
+        **least("least_tuned", tuned),
+        "used_ours": mean(ours, "total", capacity),
+        "used_like": mean(like, "total", capacity),
+        "used_tuned": mean(tuned, "total", capacity),
+        **known("fuller", (ours["total"] - tuned["total"]) / capacity),
+        "wait_ours": mean(ours, "delay", 1e-3),
+        "wait_like": mean(like, "delay", 1e-3),
+        "wait_tuned": mean(tuned, "delay", 1e-3),
+        **known("waits", (ours["delay"] - like["delay"]) * 1e3),
+        **known("shorter", (ours["delay"] - tuned["delay"]) * 1e3),
+        "ours_full": mean(ours_full, "fi"),
+        "like_full": mean(like_full, "fi"),
+        **known("lead_full", ours_full["fi"] - like_full["fi"]),
     }
 
 
 def picture(report: Report) -> Mapping[str, Any]:
-    """Throughput over contract, by contract: ours, the baseline like for like, and as printed."""
+    """Throughput over contract: ours, the baseline like for like, tuned and not, and as printed."""
     topology = report.paper.find("topologies", SPARE)
     sold = contracts(report.paper, topology)
     lines = {
         "TWAM + DWRED": (LIKE, OURS),
+        "TSW2CM + WRED, as long a wait": (LIKE, HIGH),
         "TSW2CM + WRED": (LIKE, BASELINE),
         "TSW2CM + WRED as printed": (PRINTED, BASELINE),
     }

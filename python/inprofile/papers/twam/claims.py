@@ -72,14 +72,10 @@ class _Load:
     def __call__(self, topology: str) -> _Scenario:
         return _Scenario(self._paper, self._cells, self._setup, topology, self._variant)
 
-    def beside(self, topology: str) -> dict[str, Measures]:
-        """What was run of a network once, whatever the set-up, by scheme."""
-        first = self._paper.setups[0].id
-        return {
-            c.scheme: m
-            for c, m in self._cells.items()
-            if (c.setup, c.topology, c.variant, c.sweep) == (first, topology, "", "")
-        }
+    def beside(self, topology: str, *schemes: str) -> list[Measures]:
+        """What was run of a network in this set-up beside ours and the baseline; none where one was not."""
+        cells = [cell_of(self._paper, self._setup, topology, scheme) for scheme in schemes]
+        return [self._cells[c] for c in cells] if all(c in self._cells for c in cells) else []
 
     def title(self, topology: str) -> str:
         return self._paper.find("topologies", topology).title
@@ -330,10 +326,10 @@ def _e9(load: Load) -> list[Comparison]:
 
 
 def _e10(load: Load) -> list[Comparison]:
-    s, beside = load("scenario-2"), load.beside("scenario-2")
-    if not {LOW, HIGH} <= beside.keys():
+    s, beside = load("scenario-2"), load.beside("scenario-2", LOW, HIGH)
+    if not beside:
         return []
-    low, high = beside[LOW], beside[HIGH]
+    low, high = beside
     return [
         s.compared(
             "sum of throughputs, static thresholds of 10 and 40 less DWRED's",
@@ -367,10 +363,10 @@ def _e10(load: Load) -> list[Comparison]:
 
 
 def _e11(load: Load) -> list[Comparison]:
-    beside, title = load.beside("two-paths"), load.title("two-paths")
-    if not {"one-queue", "drr"} <= beside.keys():
+    beside, title = load.beside("two-paths", "one-queue", "drr"), load.title("two-paths")
+    if not beside:
         return []
-    one, turns = beside["one-queue"], beside["drr"]
+    one, turns = beside
     near, far = (np.mean([one[f"x.{i}"] for i in half], axis=0) for half in (range(1, 6), range(6, 11)))
     return [
         Comparison(

@@ -18,7 +18,7 @@ __all__ = ["BASELINE", "HIGH", "LOW", "OURS", "cell_of", "jobs", "late", "measur
 BASELINE = "tsw2cm"
 #: The paper's own.
 OURS = "twam"
-#: The baseline with thresholds too low and too high (§4).
+#: The baseline with thresholds too low and too high (§4), of the set-up's colours.
 LOW, HIGH = "tsw2cm-low", "tsw2cm-high"
 
 
@@ -31,7 +31,7 @@ def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str =
     if changed.get("scheme") != scheme:
         variant, changed = "", {}
     about = paper.find("schemes", scheme)
-    if about.get("core") != "static" or "static" in changed or "static" in about:
+    if about.get("core") != "static" or "static" in changed:
         setup = paper.setups[0].id
     return Cell(setup, topology, scheme, variant)
 
@@ -114,11 +114,8 @@ def _assumed(paper: Paper, cell: Cell, topology: Entry, quick: bool) -> dict[str
     if static:
         # A reading may say it for all set-ups.
         of = about if "static_colours" in about else paper.find("setups", cell.setup)
-        law = (
-            change.get("static")
-            or scheme.get("static")
-            or about.table("static").table(of.word("static_colours"))
-        )
+        laws = scheme if "static" in scheme else about
+        law = change.get("static") or laws.table("static").table(of.word("static_colours"))
     else:
         law = {"aqm": "dwred", **about.table("dwred"), **change.get("dwred", {})}
         values.update(_windows(about, scheme.word("windows", about.word("windows"))))

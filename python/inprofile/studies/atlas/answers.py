@@ -2,7 +2,7 @@
 
 - **Shares** are over the Sobol points that are valid and under no alternative that the reading rejects; what
   a claim comes to under such a one stands apart. In them *holds* is reproduced or mostly, *open* is in part,
-  not shown or no effect. They add up to 1.
+  mixed, not shown or no effect. They add up to 1.
 - **Importance** of a factor: the share of the variance of a claim's score (comparisons that hold less those
   that are opposite, over all) that the factor's choice explains alone,
   ε² = (SS_between − (k − 1)·MS_within) / SS_total, over its alternatives or, for a box, over bins of equal
@@ -36,6 +36,7 @@ GROUPS = {
     Verdict.REPRODUCED: "holds",
     Verdict.MOSTLY: "holds",
     Verdict.IN_PART: "open",
+    Verdict.MIXED: "open",
     Verdict.NOT_SHOWN: "open",
     Verdict.NO_EFFECT: "open",
     Verdict.OPPOSITE: "opposite",

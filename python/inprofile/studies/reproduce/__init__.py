@@ -205,17 +205,16 @@ def answered(
     from ..atlas.store import committed as atlas_of
 
     paper = planned.paper
-    findings = paper.module("claims").findings
     ran = Ran(paper, planned.batches, _plan_of(paper, planned.quick, True).batches)
     # All that can be judged is, so that Holm's correction is over as many claims as there are.
-    judged = judge(findings(paper, cells))
+    judged = judge(paper.findings(cells))
     return Report(
         paper,
         planned.quick,
         planned.full,
         cells,
         ran.whole(judged),
-        {v: ran.whole(judge(findings(paper, cells, v)), v) for v in _variants(paper, cells)},
+        {v: ran.whole(judge(paper.findings(cells, v)), v) for v in _variants(paper, cells)},
         {job.cell: job for job in planned.jobs},
         digests,
         derived,

@@ -60,7 +60,7 @@ def pilot(paper: Paper, seeds: Sequence[int] = SEEDS, cache: Path | None = CACHE
             cache=None if cache is None else cache / paper.name,
         )
         cells.update(zip(places, measured, strict=True))
-    return sized(here.module("claims").findings(here, cells), seeds)
+    return sized(here.findings(cells), seeds)
 
 
 def sized(findings: Iterable[Finding], seeds: Sequence[int]) -> list[Sized]:

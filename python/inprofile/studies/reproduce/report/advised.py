@@ -18,14 +18,10 @@ __all__ = ["advised_experiment", "picture_svg"]
 
 def advised_experiment(report: Report, advice: Advice) -> str:
     """The experiment that the settings are of, as one file to run or to change."""
-    setup, topology, scheme = advice.experiment
-    job = next(
-        job
-        for cell, job in report.jobs.items()
-        if (cell.setup, cell.topology, cell.scheme, cell.variant) == (setup, topology, scheme, "")
-    )
+    job = report.jobs[advice.experiment]
     scenario = load(report.paper.folder / job.file).with_(job.values)
-    head = f"{report.paper.short}: {setup}, {topology}, {scheme}. Run it: inprofile run experiment.toml"
+    of = str(advice.experiment).replace(" / ", ", ")
+    head = f"{report.paper.short}: {of}. Run it: inprofile run experiment.toml"
     return written(scenario, head)
 
 

@@ -28,12 +28,14 @@ def report_json(report: Report) -> dict[str, Any]:
 
     A claim's `source` is "run" where it was judged from this run, "committed" where not all its experiments
     were run here: then its verdict and counts are those of the last `--full`, of the day and version that
-    `committed` says, and it has no samples. `not_run` names what has neither. `today` has every claim and
+    `committed` says, and it has no samples. `not_run` names what has neither, and `once` the claims that do
+    not depend on the set-up: they are in the first one's alone. `today` has every claim and
     scheme under today's TCP senders, null for a paper that was never run so. `advice` has the page's
     first sentences and their figures, null for a paper that has none.
     """
     paper = report.paper
     claims = paper.module("claims")
+    once = [c.id for c in paper.claims if c.flag("once")]
     known = report.committed
     ran = {(j.claim, j.setup) for j in report.judged}
     variants = {(v, j.claim, j.setup): j for v, judged in report.variants.items() for j in judged}
@@ -59,7 +61,9 @@ def report_json(report: Report) -> dict[str, Any]:
             for setup in report.shown
             for claim in paper.claims
             if (claim.id, setup.id) not in ran and (claim.id, setup.id) not in report.kept
+            if claim.id not in once or setup == paper.setups[0]
         ],
+        "once": once,
         "tables": [
             {
                 **{k: v for k, v in row.items() if k not in ("values", "bounds")},
@@ -221,9 +225,7 @@ def _comparison(judged: JudgedComparison) -> dict[str, Any]:
         "effect": None
         if c.effect is None
         else {"size": c.effect.size, "why": c.effect.why, "stated": c.effect.stated},
-        "placebos": {title: title not in judged.matched for title in c.placebos}
-        if judged.outcome == "holds"
-        else {},
+        "placebos": dict(judged.beside),
         "obstacle": judged.why or c.obstacle,
     }
 

@@ -109,7 +109,8 @@ def _row(data: dict[str, Any]) -> dict[str, Any]:
     setups = data["setups"]
     claims: dict[str, dict[str, Any]] = {}
     for c in data["claims"]:
-        row = claims.setdefault(c["id"], {"id": c["id"], "text": c["text"], "verdicts": {}})
+        once = c["id"] in data.get("once", ())
+        row = claims.setdefault(c["id"], {"id": c["id"], "text": c["text"], "once": once, "verdicts": {}})
         row["verdicts"][c["setup"]] = {
             "verdict": Verdict(c["verdict"]),
             "kept": c.get("source") == "committed",

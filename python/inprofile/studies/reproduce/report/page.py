@@ -25,6 +25,7 @@ SIGNS = {
     "reproduced": "✓",
     "mostly": "◕",
     "in_part": "◑",
+    "mixed": "±",
     "not_shown": "○",
     "no_effect": "=",
     "opposite": "✗",
@@ -77,6 +78,7 @@ def _claims(report: Report) -> list[dict[str, Any]]:
         {
             "id": claim.id,
             "text": claim.text,
+            "once": claim.flag("once"),
             "says": claim.word("says", ""),
             "setups": [
                 _ran(report, judged)
