@@ -86,7 +86,7 @@ fn through(aqm: &mut AnyAqm, flows: u32) -> (f64, f64) {
     let before = cpu_time();
     for _ in 0..PACKETS {
         // Between 0 and twice the mean: the link is offered a twentieth more than it carries.
-        now += u64::from(who.below(1 << 20)) * (2 * serialise * 20 / 21 >> 10) >> 10;
+        now += (u64::from(who.below(1 << 20)) * ((2 * serialise * 20 / 21) >> 10)) >> 10;
         while free <= now && queue.packets() > 0 {
             hint::black_box(queue.depart(
                 Time(free),
