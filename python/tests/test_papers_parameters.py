@@ -1,15 +1,9 @@
 """Every parameter of a paper's scenario files is quoted from the paper or listed as assumed.
 
-A paper's `paper.toml` lists `[[quoted]]` (path, where: section, short quote) and `[[assumed]]` (path, why).
-A path is dotted as in `Scenario.with_`, with globs; `files`, globs too, names the scenario files that an
-entry is about where it is not all. `[[readings]]` and `[[inputs]]` vary what is open, and nothing else.
+`papers.parameters` has what is listed. `[[readings]]` and `[[inputs]]` vary what is open, and nothing else.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
-from typing import Any
 
 import pytest
 
@@ -17,61 +11,28 @@ from inprofile import papers
 from inprofile.experiment.scenario import load
 from inprofile.papers import Job, Paper
 from inprofile.papers.factors import Factor
+from inprofile.papers.parameters import is_about, parameters, unlisted
 
 #: Papers whose parameters are listed.
-LISTED = [name for name in papers.names() if "quoted" in papers.load(name).about]
+LISTED = [name for name in [*papers.names(), *papers.gallery()] if "quoted" in papers.load(name).about]
 TABLES = (("quoted", "where"), ("assumed", "why"))
-#: Words for people and names of parts: they may be listed, and need not be.
-NAMES = ("title", "name", "node")
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[str]:
-    """Dotted paths of a scenario file's values; tables of a list by name or node, else by number."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{path}.{key}".lstrip("."))
-    elif isinstance(value, list) and value and all(isinstance(x, dict) for x in value):
-        for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}.{inner.get('name', inner.get('node', index))}")
-    else:
-        yield path
-
-
-def _parameters(paper: Paper) -> Iterator[tuple[str, str]]:
-    """Every scenario file of the paper's folder with each of its parameters."""
-    for place in sorted(paper.folder.glob("*.toml")):
-        # What experiments have in common is none by itself.
-        if place.name not in ("advice.toml", "network.toml", "paper.toml"):
-            for leaf in dict.fromkeys(_leaves(load(place).as_written)):
-                yield place.name, leaf
-
-
-def _about(entry: Mapping[str, Any], file: str, leaf: str) -> bool:
-    named = any(fnmatchcase(file, pattern) for pattern in entry.get("files", ["*"]))
-    return named and fnmatchcase(leaf, entry["path"])
 
 
 @pytest.mark.parametrize("name", LISTED)
 def test_every_parameter_is_quoted_or_assumed(name: str) -> None:
     paper = papers.load(name)
-    entries = [entry for table, _ in TABLES for entry in paper.about.get(table, [])]
-    unlisted = {
-        (file, leaf)
-        for file, leaf in _parameters(paper)
-        if leaf.rpartition(".")[2] not in NAMES and not any(_about(e, file, leaf) for e in entries)
-    }
-    assert not unlisted
+    assert not unlisted(paper)
 
 
 @pytest.mark.parametrize("name", LISTED)
 def test_every_entry_is_of_a_parameter_and_says_where_or_why(name: str) -> None:
     paper = papers.load(name)
-    parameters = list(_parameters(paper))
+    there = list(parameters(paper))
     for table, key in TABLES:
         for entry in paper.about.get(table, []):
             assert entry.keys() - {"files"} == {"path", key}
             assert entry[key]
-            assert any(_about(entry, file, leaf) for file, leaf in parameters), entry["path"]
+            assert any(is_about(entry, file, leaf) for file, leaf in there), entry["path"]
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -79,8 +40,8 @@ def test_no_parameter_is_both(name: str) -> None:
     paper = papers.load(name)
     both = {
         (file, leaf)
-        for file, leaf in _parameters(paper)
-        if all(any(_about(e, file, leaf) for e in paper.about.get(table, [])) for table, _ in TABLES)
+        for file, leaf in parameters(paper)
+        if all(any(is_about(e, file, leaf) for e in paper.about.get(table, [])) for table, _ in TABLES)
     }
     assert not both
 
@@ -91,8 +52,8 @@ def test_an_input_varies_nothing_that_the_paper_states(name: str) -> None:
     files = {job.file for job in _primary(paper)}
     stated = {
         leaf
-        for file, leaf in _parameters(paper)
-        if file in files and any(_about(e, file, leaf) for e in paper.about["quoted"])
+        for file, leaf in parameters(paper)
+        if file in files and any(is_about(e, file, leaf) for e in paper.about["quoted"])
     }
     for factor in paper.factors:
         if factor.kind == "input":

@@ -122,7 +122,7 @@ def test_one_toml_and_a_short_file_of_claims_are_a_paper(tiny: Path) -> None:
     assert measured["short"]["tcp.throughput"] > 0.4e6
     page = Path("reports/tiny/index.html").read_text("utf-8")
     assert "Ada Example, Bert Sample, “Shorter Queues Wait Less”" in page
-    assert "Printed numbers" in page
+    assert ">Figures</a>" in page
     assert len((tiny / "claims.py").read_text().splitlines()) < 20
 
 
@@ -143,13 +143,16 @@ def test_a_paper_without_claims_is_refused(tiny: Path) -> None:
     (tiny / "claims.py").unlink()
     answer = CliRunner().invoke(app, ["reproduce", str(tiny)])
     assert answer.exit_code == 2
-    assert "has no claims.py: write one with findings(paper, cells, variant)" in answer.stderr
+    assert (
+        "has no claims.py, and claim X1 states no comparisons: write comparisons = [ … ] in the claim"
+        in answer.stderr
+    )
 
 
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (('year    = 2025', 'year    = "2025"'), "paper.toml: year = '2025': write a whole number"),
+        (('year    = 2025', 'year    = "2025"'), "paper.toml:6: year = '2025': write a whole number"),
         (('year    = 2025', ''), "paper.toml lacks year"),
         (('authors = ["Ada Example", "Bert Sample"]', 'authors = []'), "authors = []: write at least one"),
         (('name    = "tiny"', 'name    = "Tiny/1"'), "name = 'Tiny/1': write small letters"),
@@ -162,7 +165,7 @@ def test_a_paper_without_claims_is_refused(tiny: Path) -> None:
         (('scheme = "long", measure', 'scheme = "longer", measure'), "write one of long, short"),
         (('value = 0.4', 'value = "0.4 s"'), "value = '0.4 s': write a number"),
         ((', where = "Table 1" }', ' }'), "lacks where"),
-        (('[[claims]]', '[claims]'), "paper.toml: claims = {"),
+        (('[[claims]]', '[claims]'), "paper.toml:32: claims = {"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_the_toml_is_named(tiny: Path, edit: tuple[str, str], says: str) -> None:

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 def atlas(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PAPER]…", help="Papers, by name; default: all.", show_default=False),
+        typer.Argument(
+            metavar="[PAPER]…",
+            help="Papers, by name or as a folder with a paper.toml; default: all.",
+            show_default=False,
+        ),
     ] = None,
     claim: Annotated[
         list[str] | None,

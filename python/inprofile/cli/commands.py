@@ -77,6 +77,7 @@ COMMANDS = dict(
             "Evidence",
             reproduce="Reproduce papers: run their experiments, judge every claim, write a report.",
             atlas="Map where each claim holds, over readings of the text × unstated inputs.",
+            new_paper="Write a folder in which a paper of your own is answered claim by claim.",
             validate="Run an experiment here and in ns-2 2.35, and compare.",
         ),
         *_of(

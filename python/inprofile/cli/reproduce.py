@@ -15,6 +15,7 @@ from .effort import announce, effort
 from .progress import resumable
 
 if TYPE_CHECKING:
+    from ..papers import Paper
     from ..papers.judge import Judged
     from ..papers.report import Report
     from ..papers.verdicts import Answered
@@ -90,17 +91,20 @@ def reproduce(
     announce(examples([(p.paper, [*p.jobs]) for p in plans]), jobs, told=told, kept=work.CACHE)
     runs = sum(p.runs for p in plans)
     with made_by(backend, jobs, slurm_set, work.CACHE) as where, resumable(work.CACHE, runs) as tell:
-        reports = work.reproduce(
-            wanted,
-            quick,
-            full,
-            out=out,
-            progress=tell,
-            figures=figures,
-            atlas=atlas,
-            senders=senders,
-            backend=where,
-        )
+        try:
+            reports = work.reproduce(
+                wanted,
+                quick,
+                full,
+                out=out,
+                progress=tell,
+                figures=figures,
+                atlas=atlas,
+                senders=senders,
+                backend=where,
+            )
+        except PaperError as error:
+            raise Refused(str(error)) from None
     if json_:
         from ..studies.reproduce.report.data import report_json
 
@@ -209,6 +213,21 @@ def _tables(report: Report) -> list[str]:
                 r = found[setup.id]
                 cells.append(pm(estimate(r["values"], bounds_of(r)), r["unit"]).ljust(_COLUMN))
             lines.append(label.ljust(wide) + printed.ljust(14) + "".join(cells))
+    lines += _sources(report.paper)
     if report.page is not None:
         lines += ["", f"Report: {report.page}"]
+    return lines
+
+
+def _sources(paper: Paper) -> list[str]:
+    """What was at hand of a paper that says so, what was checked, and parameters of unknown origin."""
+    from ..papers.parameters import unlisted
+    from ..papers.quotes import parts
+
+    lines = [f"{part.title} ({part.where}): {part.words}" for part in parts(paper.top, paper.folder)]
+    if lines:
+        lines = ["", "At hand", *lines]
+        unknown = [f"{file}: {leaf}" for file, leaf in unlisted(paper)]
+        if unknown:
+            lines += ["", "Neither quoted nor assumed: list them in paper.toml", *unknown]
     return lines

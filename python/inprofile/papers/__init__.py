@@ -1,7 +1,8 @@
 """The papers that are reproduced: one folder each, with scenario files, claims and the paper's numbers.
 
-A paper's folder holds `paper.toml` (what was run, claimed, assumed and printed; see `entry`), its scenario
-files, and `claims.py`. What else it needs it may have of its own; `defaults` has it for a paper that doesn't:
+A paper's folder holds `paper.toml` (what was run, claimed, assumed and printed; see `entry`) and its scenario
+files: a paper whose claims state their comparisons needs no code (`stated`). `gallery` has papers of that
+kind. What else one needs it may have of its own; `defaults` has it for a paper that doesn't:
 
 - `claims`: `findings(paper, cells, variant)`, how each claim is judged; where it has one,
   `table(paper, cells)`, the paper's tables beside ours (else the printed numbers), and
@@ -29,17 +30,30 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .comparisons import check_comparisons
 from .entry import Entry, PaperError, check
-from .factors import Factor, factors_of
+from .factors import Factor, FactorError, factors_of
+from .quotes import check_quotes
 
 if TYPE_CHECKING:
     from .claim import Finding
 
-__all__ = ["Batches", "Cell", "Entry", "Job", "Paper", "PaperError", "UnknownPaperError", "load", "names"]
+__all__ = [
+    "Batches",
+    "Cell",
+    "Entry",
+    "Job",
+    "Paper",
+    "PaperError",
+    "UnknownPaperError",
+    "gallery",
+    "load",
+    "names",
+]
 
 _HERE = Path(__file__).parent
-#: Parts that a paper need not have of its own.
-_DEFAULTS = ("experiments", "measure", "page")
+#: Parts that a paper need not have of its own, and what serves those that do not.
+_DEFAULTS = {"experiments": "defaults", "measure": "defaults", "page": "defaults", "claims": "stated"}
 
 
 class UnknownPaperError(LookupError):
@@ -156,7 +170,10 @@ class Paper:
     @property
     def factors(self) -> list[Factor]:
         """What the text leaves open and what it does not state: see `factors`. Raises `FactorError`."""
-        return factors_of(self.about)
+        try:
+            return factors_of(self.about)
+        except FactorError as error:
+            raise FactorError(f"{self.folder / 'paper.toml'}: {error}") from None
 
     def find(self, table: str, identity: str) -> Entry:
         """Find the entry of `table` with this id. Raises `KeyError`."""
@@ -181,10 +198,20 @@ class Paper:
         if (self.folder / f"{part}.py").exists():
             return importlib.import_module(f"{self._package()}.{part}")
         if part not in _DEFAULTS:
+            raise PaperError(f"{self.folder} has no {part}.py")
+        if part == "claims":
+            self._all_stated()
+        return importlib.import_module(f"{__name__}.{_DEFAULTS[part]}")
+
+    def _all_stated(self) -> None:
+        """Refuse a paper without code for its claims where one of them states no comparisons."""
+        bare = [claim.id for claim in self.claims if "comparisons" not in claim]
+        if bare or not self.claims:
+            which = f"claim {bare[0]} states no comparisons" if bare else "paper.toml has no claims"
             raise PaperError(
-                f"{self.folder} has no {part}.py: write one with findings(paper, cells, variant)"
+                f"{self.folder} has no claims.py, and {which}: write comparisons = [ … ] in the claim, or a"
+                " claims.py with findings(paper, cells, variant)"
             )
-        return importlib.import_module(f"{__name__}.defaults")
 
     def findings(self, cells: Mapping[Cell, Any], variant: str = "") -> list[Finding]:
         """What was measured about every claim and set-up, as the paper's `claims` have it.
@@ -203,8 +230,8 @@ class Paper:
 
     def _package(self) -> str:
         """The package that the folder is; a folder of a user's own becomes one."""
-        if self.folder.parent == _HERE:
-            return f"{__name__}.{self.folder.name}"
+        if self.folder.is_relative_to(_HERE):
+            return ".".join([__name__, *self.folder.relative_to(_HERE).parts])
         name = f"inprofile_paper_{hashlib.sha256(str(self.folder).encode()).hexdigest()[:16]}"
         if name not in sys.modules:
             package = ModuleType(name)
@@ -222,6 +249,11 @@ def names() -> list[str]:
     return sorted(_about(path)["name"] for path in _HERE.glob("*/paper.toml"))
 
 
+def gallery() -> list[str]:
+    """Results published since, answered the same way, by the names that commands take."""
+    return sorted(_about(path)["name"] for path in _HERE.glob("gallery/*/paper.toml"))
+
+
 def load(name: str) -> Paper:
     """Load a paper by its name, or from a folder of your own that has a `paper.toml`.
 
@@ -230,13 +262,25 @@ def load(name: str) -> Paper:
     Raises `UnknownPaperError`, and `PaperError` for a `paper.toml` that cannot be used.
     """
     own = Path(name)
-    places = [own / "paper.toml"] if (own / "paper.toml").is_file() else _HERE.glob("*/paper.toml")
-    for path in places:
+    inside = [*_HERE.glob("*/paper.toml"), *_HERE.glob("gallery/*/paper.toml")]
+    for path in [own / "paper.toml"] if (own / "paper.toml").is_file() else inside:
         about = _about(path)
         if about.get("name") == name or path.parent == own:
             check(about, path)
+            top = Entry(about, str(path))
+            check_comparisons(top)
+            check_quotes(top, path.parent)
+            _check_files(top, path.parent)
             return Paper(about["name"], path.parent.resolve(), about)
     raise UnknownPaperError(name)
+
+
+def _check_files(top: Entry, folder: Path) -> None:
+    """Refuse a network whose experiment is not in the folder."""
+    for topology in top.tables("topologies"):
+        if "file" in topology and not (folder / topology.word("file")).is_file():
+            file = folder / topology.word("file")
+            raise PaperError(f"{topology.place('file')}: {file} is not there: write that experiment")
 
 
 def _about(path: Path) -> dict[str, Any]:

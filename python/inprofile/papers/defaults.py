@@ -1,12 +1,12 @@
 """What a paper has that needs no code of its own for it: what is run, what is measured, what its page shows.
 
 - Run is every scheme on every topology in every set-up and variant, with the same seeds: the scenario file
-  of the set-up's `scenarios` (or the topology's `file`) with what set-up, scheme and variant `set`. A `set`
-  may be by topology. With `full` the `sweeps` too: `key` at each of `values`, on the first topology, with
-  what the sweep `set`s.
+  of the set-up's `scenarios` (or the topology's `file`) with what topology, set-up, scheme and variant
+  `set`; a `set` may be by topology. With `full` the `sweeps` too: `key` at each of `values`, on the first
+  topology, with what the sweep `set`s.
 - Kept are all metrics by name, `QUEUE.column` and `PLACE.column` of every queue and marker, and
-  `GROUP.column`, the mean over the flows of a group.
-- The page has the printed numbers as dots, and what the text leaves open.
+  `GROUP.column`, the mean over the flows of a group; and what the paper has `computed` from them.
+- The page has what is `computed` and the printed numbers as dots, and what the text leaves open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..metrics.measures import Array, Measures, by_flow, rows
-from . import Batches, Cell, Entry, Job, Paper
+from . import Batches, Cell, Entry, Job, Paper, PaperError
+from .arithmetic import ArithmeticProblem, value_of
+from .judge_text import per
+from .stated import bounds_of
 
 if TYPE_CHECKING:
     from ..run.results import Result
@@ -95,7 +98,11 @@ def _turns(paper: Paper, sweep: Entry | None) -> list[list[str]]:
 def _job(paper: Paper, cell: Cell, seeds: int) -> Job:
     topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
     setup = paper.find("setups", cell.setup)
-    values: dict[str, object] = {**_changes(setup, cell.topology), **_changes(scheme, cell.topology)}
+    values: dict[str, object] = {
+        **topology.changes,
+        **_changes(setup, cell.topology),
+        **_changes(scheme, cell.topology),
+    }
     if cell.variant:
         values.update(_changes(paper.find("variants", cell.variant), cell.topology))
     if cell.sweep:
@@ -144,42 +151,72 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     for column in ("throughput", "goodput", "sent_in", "sent_out", "dropped", "timeouts"):
         of = by_flow(result.flows, seeds, column)
         values.update({f"{g}.{column}": of[:, groups == g].mean(axis=1) for g in dict.fromkeys(groups)})
-    return Measures(tuple(seeds), {name: x for name, x in values.items() if np.isfinite(x).all()}, {})
+    values = {name: x for name, x in values.items() if np.isfinite(x).all()}
+    for derived in paper.top.tables("computed"):
+        if "schemes" not in derived or cell.scheme in derived.words("schemes"):
+            values[derived.id] = _derived(derived, values, len(seeds))
+    return Measures(tuple(seeds), values, {})
+
+
+def _derived(entry: Entry, values: Mapping[str, Array], seeds: int) -> Array:
+    """A measure of the paper's own, computed from the others. Raises `PaperError`."""
+    try:
+        return np.broadcast_to(value_of(entry.word("value"), values), seeds).copy()
+    except ArithmeticProblem as error:
+        raise PaperError(f"{entry.place('value')}: {error}") from None
 
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
-    """What the template shows: each printed measure as dots, by set-up and topology."""
+    """What the template shows: the paper's own and each printed measure as dots, by set-up and topology."""
+    from .quotes import parts
+
+    paper = report.paper
+    printed = [n.word("measure") for claim in paper.claims for n in claim.tables("numbers")]
+    own = {m.id: m for m in paper.top.tables("computed")}
+    shown = []
+    for measure in dict.fromkeys([*own, *printed]):
+        for setup in report.setups:
+            for topology in paper.topologies:
+                spec = _dots(report, measure, setup.id, topology.id, own.get(measure))
+                if spec is not None:
+                    name = f"{measure}-{setup.id}-{topology.id}"
+                    charts[name] = spec
+                    title = own[measure].title if measure in own else measure
+                    shown.append({"chart": name, "measure": title, "setup": setup, "topology": topology})
+    return {
+        "figures": shown,
+        "at_hand": parts(paper.top, paper.folder),
+        "quoted": paper.top.tables("quoted"),
+        "assumed": paper.top.tables("assumed"),
+    }
+
+
+def _dots(
+    report: Report, measure: str, setup: str, topology: str, own: Entry | None
+) -> Mapping[str, Any] | None:
+    """A measure under every scheme, and what the paper prints of it; None where no cell has it."""
     from ..charts import kinds as draw
-    from ..metrics.stats import FREE, SHARE
 
     paper = report.paper
     titles = {s.id: s.title for s in paper.schemes}
-    numbers = [n for claim in paper.claims for n in claim.tables("numbers")]
-    shown = []
-    for measure in dict.fromkeys(n.word("measure") for n in numbers):
-        for setup in report.setups:
-            for topology in paper.topologies:
-                cells = {s: report.cells.get(Cell(setup.id, topology.id, s)) for s in titles}
-                bounds = SHARE if measure == "fi" else FREE
-                made = [
-                    draw.row(titles[s], m[measure], m.seeds, bounds)
-                    for s, m in cells.items()
-                    if m is not None and measure in m.values
-                ]
-                if not made:
-                    continue
-                printed = {
-                    titles[s]: p for s in titles if (p := paper.printed(measure, topology.id, s)) is not None
-                }
-                ends = [*printed.values(), *(v for one in made for v in one["values"])]
-                room = 0.05 * (max(ends) - min(ends)) or 0.05
-                name = f"{measure}-{setup.id}-{topology.id}"
-                charts[name] = draw.dots(
-                    made,
-                    [one["scheme"] for one in made],
-                    x=measure,
-                    paper=printed,
-                    domain=(min(ends) - room, max(ends) + room),
-                )
-                shown.append({"chart": name, "measure": measure, "setup": setup, "topology": topology})
-    return {"figures": shown, "quoted": paper.top.tables("quoted"), "assumed": paper.top.tables("assumed")}
+    cells = {s: report.cells.get(Cell(setup, topology, s)) for s in titles}
+    unit = "" if own is None else own.word("unit", "")
+    made = {s: m for s, m in cells.items() if m is not None and measure in m.values}
+    if not made:
+        return None
+    factor, name = per(unit, max(float(np.abs(m[measure]).max()) for m in made.values()))
+    bounds = bounds_of(paper, measure)
+    rows_of = [draw.row(titles[s], m[measure] / factor, m.seeds, bounds) for s, m in made.items()]
+    printed = {
+        titles[s]: p / factor for s in titles if (p := paper.printed(measure, topology, s)) is not None
+    }
+    ends = [*printed.values(), *(v for one in rows_of for v in one["values"])]
+    room = 0.05 * (max(ends) - min(ends)) or 0.05
+    title = measure if own is None else own.title
+    return draw.dots(
+        rows_of,
+        [one["scheme"] for one in rows_of],
+        x=f"{title} ({name})" if name else title,
+        paper=printed,
+        domain=(min(ends) - room, max(ends) + room),
+    )

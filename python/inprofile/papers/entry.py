@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["KEYS", "Entry", "PaperError", "check"]
+from .lines import At, line_of
+
+__all__ = ["KEYS", "Entry", "PaperError", "check", "is_name"]
 
 #: What each table may hold in every paper, and what it must.
 KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -25,7 +27,10 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("variants", "id title", "set same_runs"),
         # `atlas = false`: of the set-ups alone. The committed atlas, and `today.json`, lack it.
         # `once`: it does not depend on the set-up, and is judged in the first.
-        ("claims", "id text", "says numbers atlas once"),
+        ("claims", "id text", "says numbers atlas once quote part comparisons"),
+        # Computed from the others, and drawn on the page; `share`: from 0 to 1.
+        ("computed", "id title value", "unit share schemes"),
+        ("at_hand", "id title where", "file"),
         ("sweeps", "id title values", "key setups schemes assumed set"),
         ("quoted", "path where", "files"),
         ("assumed", "path why", "files"),
@@ -41,7 +46,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class PaperError(ValueError):
-    """A `paper.toml` that cannot be used: file, key, value, and what to write instead."""
+    """A `paper.toml` that cannot be used: file, line, key, value, and what to write instead."""
 
 
 class Entry(Mapping[str, Any]):
@@ -53,9 +58,9 @@ class Entry(Mapping[str, Any]):
     inprofile.papers.entry.PaperError: paper.toml: topologies.a.flows = 'four': write a number
     """
 
-    def __init__(self, raw: Mapping[str, Any], file: str, path: str = "") -> None:
-        """`path` is where in `file` it is; empty for the whole file."""
-        self._raw, self._file, self._path = raw, file, path
+    def __init__(self, raw: Mapping[str, Any], file: str, path: str = "", at: At = ()) -> None:
+        """`path` and `at` are where in `file` it is, by name and for its line; empty for the whole file."""
+        self._raw, self._file, self._path, self._at = raw, file, path, tuple(at)
 
     def __getitem__(self, key: str) -> Any:
         return self._raw[key]
@@ -72,7 +77,9 @@ class Entry(Mapping[str, Any]):
     def place(self, key: str = "") -> str:
         """What messages call it, or one of its keys."""
         path = ".".join(part for part in (self._path, key) if part)
-        return f"{self._file}: {path}" if path else self._file
+        line = line_of(self._file, (*self._at, key) if key else self._at)
+        file = self._file if line is None else f"{self._file}:{line}"
+        return f"{file}: {path}" if path else file
 
     # Words that every entry has; what is missing is empty.
 
@@ -144,7 +151,8 @@ class Entry(Mapping[str, Any]):
         value = self._value(key, None)
         if not isinstance(value, Mapping):
             self._refuse(key, "a table")
-        return Entry(value, self._file, ".".join(part for part in (self._path, key) if part))
+        path = ".".join(part for part in (self._path, key) if part)
+        return Entry(value, self._file, path, (*self._at, key))
 
     def tables(self, key: str) -> list[Entry]:
         """A list of tables within it; none where it has no such key."""
@@ -153,7 +161,9 @@ class Entry(Mapping[str, Any]):
             self._refuse(key, "a list of tables")
         path = f"{self._path}.{key}" if self._path else key
         return [
-            x if isinstance(x, Entry) else Entry(x, self._file, f"{path}.{x.get('id', i)}")
+            x
+            if isinstance(x, Entry)
+            else Entry(x, self._file, f"{path}.{x.get('id', i)}", (*self._at, key, i))
             for i, x in enumerate(value)
         ]
 
@@ -172,6 +182,11 @@ def _is_number(x: object) -> bool:
     return isinstance(x, (int, float)) and not isinstance(x, bool)
 
 
+def is_name(text: str) -> bool:
+    """Whether a paper can be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check(about: Mapping[str, Any], file: str | Path) -> None:
     """Refuse a `paper.toml` that lacks something, has a key that nothing reads, or an id twice.
 
@@ -179,7 +194,7 @@ def check(about: Mapping[str, Any], file: str | Path) -> None:
     """
     top = Entry(about, str(file))
     _keys(top, _known(about, "paper", _KNOWN_TOP), _TOP)
-    if not _NAME.fullmatch(top.word("name")):
+    if not is_name(top.word("name")):
         raise PaperError(f"{top.place('name')} = {top['name']!r}: write small letters, digits and hyphens")
     for key in ("title", "short", "source", "summary"):
         top.word(key)

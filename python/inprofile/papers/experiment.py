@@ -56,6 +56,7 @@ def measured_with(paper: Paper, job: Job) -> list[object]:
             for key in ("setups", "topologies", "schemes", "variants")
         },
         paper.about.get("shown_seed"),
+        *([_without_words(m) for m in paper.top.tables("computed")]),
     ]
 
 

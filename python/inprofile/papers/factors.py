@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .entry import PaperError
+
 __all__ = ["Choice", "Factor", "FactorError", "Point", "apply", "factors_of"]
 
 
-class FactorError(ValueError):
+class FactorError(PaperError):
     """A `[[readings]]` or `[[inputs]]` entry that cannot be used; says which and what to write instead."""
 
 

@@ -79,6 +79,7 @@ def plan(name: str, quick: bool = False, full: bool = False) -> ReproductionPlan
     paper = _papers.load(name)
     # A paper that judges nothing is refused before anything has run.
     paper.module("claims")
+    _ = paper.factors
     return _plan_of(paper, quick, full)
 
 

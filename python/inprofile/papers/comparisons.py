@@ -1,0 +1,62 @@
+"""What the `comparisons` of a claim may say; `stated` judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .entry import Entry, PaperError
+
+__all__ = ["check_comparisons", "listed"]
+
+_KEYS = frozenset({"measure", "of", "on", "side", "than", "to", "against", "least", "why", "label", "unit"})
+_AGAINST = frozenset({"of", "on", "measure", "by"})
+_SIDES = ("above", "below", "within")
+
+
+def check_comparisons(top: Entry) -> None:
+    """Refuse a comparison that lacks something, or is of a scheme or network that is not there."""
+    schemes, topologies = ([e.id for e in top.tables(t)] for t in ("schemes", "topologies"))
+    for claim in top.tables("claims"):
+        for c in claim.tables("comparisons"):
+            _known(c, _KEYS)
+            for key in ("measure", "of", "side"):
+                c.word(key)
+            _one_of(c, "of", schemes)
+            _one_of(c, "side", _SIDES)
+            for topology in listed(c, "on"):
+                if topology not in topologies:
+                    raise PaperError(f"{c.place('on')} = {topology!r}: write one of {', '.join(topologies)}")
+            for key in ("than", "to", "least"):
+                if key in c:
+                    c.number(key)
+            if c.word("side") == "within" and "to" not in c:
+                raise PaperError(f'{c.place()} lacks to: the upper bound of side = "within"')
+            if ("least" in c) != ("why" in c):
+                raise PaperError(f"{c.place()} has one of least and why: write both, effect and reason")
+            if "against" in c:
+                other = c.table("against")
+                _known(other, _AGAINST)
+                if "of" in other:
+                    _one_of(other, "of", schemes)
+                if "on" in other:
+                    _one_of(other, "on", topologies)
+                if "by" in other:
+                    _one_of(other, "by", ("difference", "ratio"))
+
+
+def _known(entry: Entry, known: frozenset[str]) -> None:
+    for key in entry:
+        if key not in known:
+            raise PaperError(f"{entry.place(key)} is an unknown key: write one of {', '.join(sorted(known))}")
+
+
+def _one_of(entry: Entry, key: str, there: Sequence[str]) -> None:
+    if entry.word(key) not in there:
+        raise PaperError(f"{entry.place(key)} = {entry[key]!r}: write one of {', '.join(there)}")
+
+
+def listed(entry: Entry, key: str) -> list[str]:
+    """A text or a list of them, as a list; empty where there is none."""
+    if key not in entry:
+        return []
+    return [entry.word(key)] if isinstance(entry[key], str) else entry.words(key)

@@ -1,0 +1,59 @@
+"""Which parameters of a paper's experiments it neither quotes nor assumes.
+
+`[[quoted]]` has path and where (section, short quote), `[[assumed]]` path and why. A path is dotted as in
+`Scenario.with_`, with globs; `files`, globs too, names the experiment files that an entry is about where it
+is not all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from . import Paper
+
+__all__ = ["is_about", "parameters", "unlisted"]
+
+#: Words for people and names of parts: they may be listed, and need not be.
+_NAMES = ("title", "name", "node")
+#: Files of a paper that are no experiments: what experiments have in common is none by itself.
+_OTHERS = ("advice.toml", "network.toml", "paper.toml")
+
+
+def parameters(paper: Paper) -> Iterator[tuple[str, str]]:
+    """Every experiment file of the paper's folder with each of its parameters."""
+    from ..experiment.scenario import load
+
+    for place in sorted(paper.folder.glob("*.toml")):
+        if place.name not in _OTHERS:
+            for leaf in dict.fromkeys(_leaves(load(place).as_written)):
+                yield place.name, leaf
+
+
+def unlisted(paper: Paper) -> list[tuple[str, str]]:
+    """File and path of parameters that are neither quoted nor assumed."""
+    entries = [*paper.top.tables("quoted"), *paper.top.tables("assumed")]
+    return [
+        (file, leaf)
+        for file, leaf in parameters(paper)
+        if leaf.rpartition(".")[2] not in _NAMES and not any(is_about(e, file, leaf) for e in entries)
+    ]
+
+
+def is_about(entry: Mapping[str, Any], file: str, leaf: str) -> bool:
+    """Whether an entry of `[[quoted]]` or `[[assumed]]` is about a parameter of a file."""
+    named = any(fnmatchcase(file, pattern) for pattern in entry.get("files", ["*"]))
+    return named and fnmatchcase(leaf, entry["path"])
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[str]:
+    """Dotted paths of an experiment's values; tables of a list by name or node, else by number."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list) and value and all(isinstance(x, dict) for x in value):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}.{inner.get('name', inner.get('node', index))}")
+    else:
+        yield path

@@ -1,0 +1,99 @@
+"""What of a paper was at hand, and whether what is quoted stands in it.
+
+`[[at_hand]]` lists the parts that were read: an abstract, a section, an artefact's README. One with a `file`,
+in the paper's folder, is searched for every quote of it, whatever its line breaks and quotation marks; where
+the file is not there, that is said, and nothing is taken for checked.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from .entry import Entry, PaperError
+
+__all__ = ["Part", "check_quotes", "parts"]
+
+_SAME = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "×": "x"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a paper that was read, and how many of its quotes were found in the text here."""
+
+    id: str
+    title: str
+    #: Where it can be read.
+    where: str
+    file: str
+    #: Whether the text is in the folder.
+    here: bool
+    quotes: int
+
+    @property
+    def words(self) -> str:
+        """What was checked, in words."""
+        if not self.quotes:
+            return "nothing is quoted from it"
+        what = "one quote" if self.quotes == 1 else f"{self.quotes} quotes"
+        if self.here:
+            return f"{what}, found in {self.file}"
+        missing = f"{self.file} is not in the folder" if self.file else "no text is named"
+        return f"{what}, not checked here: {missing}"
+
+
+def parts(top: Entry, folder: Path) -> list[Part]:
+    """The parts that were at hand. Raises what `check_quotes` raises."""
+    check_quotes(top, folder)
+    claims = top.tables("claims")
+    return [
+        Part(
+            part.id,
+            part.title,
+            part.where,
+            part.word("file", ""),
+            "file" in part and (folder / part.word("file")).is_file(),
+            sum(claim.get("part") == part.id for claim in claims),
+        )
+        for part in top.tables("at_hand")
+    ]
+
+
+def check_quotes(top: Entry, folder: Path) -> None:
+    """Refuse a claim that quotes no part that was at hand, and a quote that is not in the text here."""
+    there = {part.id: part for part in top.tables("at_hand")}
+    for claim in top.tables("claims") if there else ():
+        for key in ("says", "quote", "part"):
+            if not claim.word(key, ""):
+                raise PaperError(
+                    f"{claim.place()} has no source, as it lacks {key}: write where it stands (says), the"
+                    " sentence (quote), and which of [[at_hand]] that is in (part)"
+                )
+        if claim.word("part") not in there:
+            raise PaperError(f"{claim.place('part')} = {claim['part']!r}: write one of {', '.join(there)}")
+        part = there[claim.word("part")]
+        text = folder / part.word("file", "")
+        if "file" in part and text.is_file() and not _stands_in(claim.word("quote"), text.read_text("utf-8")):
+            raise PaperError(
+                f"{claim.place('quote')} is not in {text}: quote what stands there, with … where words are"
+                " left out"
+            )
+
+
+def _stands_in(quote: str, text: str) -> bool:
+    """Whether the pieces of a quote stand in a text, in their order."""
+    at, plain = 0, _plain(text)
+    for piece in re.split(r"…|\.\.\.|\[…\]", quote):
+        found = plain.find(_plain(piece).strip(), at)
+        if found < 0:
+            return False
+        at = found
+    return True
+
+
+def _plain(text: str) -> str:
+    """A text without its typography: ligatures, quotation marks, and words broken over lines."""
+    plain = unicodedata.normalize("NFKC", text).translate(_SAME)
+    return re.sub(r"\s+", " ", re.sub(r"(?<=\w)-\s*\n\s*(?=[a-z])", "", plain)).lower()
