@@ -29,6 +29,7 @@ causes![
     "penalty",
     "bin_full",
     "blue",
+    "link_error",
 ];
 
 impl Cause {
@@ -38,10 +39,12 @@ impl Cause {
     pub const EVICTED: Cause = Cause::named("evicted");
     /// A discipline would have marked it without asking whether its transport understands marks, which it does not.
     pub const UNMARKABLE: Cause = Cause::named("unmarkable");
+    /// Lost on a link, after it was sent: no mechanism's verdict, and so not among [`Cause::ALL`].
+    pub const LINK_ERROR: Cause = Cause::named("link_error");
 
-    /// How many causes there are.
-    pub const COUNT: usize = NAMES.len();
-    /// In the order of their columns.
+    /// How many causes a mechanism or a queue may have.
+    pub const COUNT: usize = NAMES.len() - 1;
+    /// These, in the order of their columns.
     pub const ALL: [Cause; Cause::COUNT] = {
         let mut all = [Cause(0); Cause::COUNT];
         let mut i = 0;
@@ -68,7 +71,7 @@ impl Cause {
         panic!("no cause of drops has this name")
     }
 
-    /// Its place in arrays of [`Cause::COUNT`].
+    /// Its place in arrays of [`Cause::COUNT`]; [`Cause::LINK_ERROR`] comes behind them.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
@@ -211,10 +214,10 @@ mod tests {
 
     #[test]
     fn every_cause_has_its_own_name_and_place() {
-        for (i, cause) in Cause::ALL.into_iter().enumerate() {
+        for (i, cause) in Cause::ALL.into_iter().chain([Cause::LINK_ERROR]).enumerate() {
             assert_eq!((cause.index(), Cause::named(cause.name())), (i, cause));
             assert_eq!(cause.column(), format!("dropped_{}", cause.name()));
-            assert!(Cause::ALL[..i].iter().all(|c| c.name() != cause.name()));
+            assert!(Cause::ALL.iter().take(i).all(|c| c.name() != cause.name()));
         }
     }
 }

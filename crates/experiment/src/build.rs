@@ -8,11 +8,12 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transport};
 use inprofile_sim::traffic::distribution::Distribution;
+use inprofile_sim::wire::{Jitter, Law, Wire};
 
 use crate::model::{
-    Delay, Distributions, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet,
+    Delay, Distributions, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, Way, packet,
 };
-use crate::traffic::{Traffic, Web, segments};
+use crate::traffic::{Traffic, Web, no_context, segments};
 
 /// The network of this seed. Links of the file come first, forward 2k and reverse 2k + 1; then two for
 /// each host, to the network and from it, in the order of flows.
@@ -43,6 +44,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
                 Queues::Scheduled(scheduled) => classes(model, scheduled, direction.rate, size),
             };
             let (rate, delay, capacity) = (direction.rate, direction.delay, direction.capacity.clone());
+            let wire = wire(&direction.way, delay);
             net.links.push(network::Link {
                 name: model.direction_name(2 * k + i),
                 from: ends.0,
@@ -50,6 +52,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
                 rate,
                 capacity,
                 delay,
+                wire,
                 queue,
                 reported: true,
             });
@@ -216,6 +219,18 @@ fn one(Queue { aqm, limit, .. }: &Queue, rate: Rate, packet: Bytes) -> network::
     network::Queue::One { aqm: (aqm.build)(&aqm.values, &context), limit: *limit }
 }
 
+/// What happens to packets on a link of this delay, beyond it.
+fn wire(way: &Way, delay: Duration) -> Wire {
+    let drawn = way.jitter.as_ref().map(|j| (j.build)(&j.values, &no_context()));
+    let jitter = drawn.or_else(|| {
+        let (steps, repeat) = way.delays.clone()?;
+        let beyond = steps.into_iter().map(|(at, d)| (at, Duration(d.0 - delay.0)));
+        let law = Law::Steps([(Time::ZERO, Duration::ZERO)].into_iter().chain(beyond).collect(), repeat);
+        Some(Jitter { law, most: None, hold: Duration::ZERO, reorder: false })
+    });
+    Wire { jitter, loss: way.loss.as_ref().map(|l| (l.build)(&l.values, &no_context())) }
+}
+
 fn classes(model: &Model, scheduled: &Scheduled, rate: Rate, packet: Bytes) -> network::Queue {
     let context = Context { link_rate: Some(rate), contract: None, packet, limit: None };
     let values: Vec<Values> = scheduled.classes.iter().map(|c| c.values.clone()).collect();
@@ -256,6 +271,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
                     rate: join.rate,
                     capacity: None,
                     delay,
+                    wire: Wire::default(),
                     queue: one(&join.queue, join.rate, size),
                     reported: false,
                 });

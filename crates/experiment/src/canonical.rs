@@ -11,7 +11,7 @@ use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
 use crate::model::{
-    Delay, Direction, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target,
+    Delay, Direction, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Way,
 };
 
 /// Changes whenever the same file would mean another experiment.
@@ -113,6 +113,17 @@ fn direction(direction: &Direction) -> Json {
         let (steps, repeat) = capacity.changes();
         let steps: Vec<_> = steps.iter().map(|(at, rate)| json!([at.0, rate.0])).collect();
         out["capacity"] = json!({ "steps": steps, "repeat": repeat.map(|r| r.0) });
+    }
+    let Way { jitter, delays, loss } = &direction.way;
+    if let Some(jitter) = jitter {
+        out["jitter"] = mechanism(jitter);
+    }
+    if let Some((steps, repeat)) = delays {
+        let steps: Vec<_> = steps.iter().map(|(at, delay)| json!([at.0, delay.0])).collect();
+        out["delays"] = json!({ "steps": steps, "repeat": repeat.map(|r| r.0) });
+    }
+    if let Some(loss) = loss {
+        out["loss"] = mechanism(loss);
     }
     out
 }

@@ -12,8 +12,8 @@ use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 
 use crate::model::{
-    Direction, Group, Link, MAX_CLASSES, MAX_MEASURED, MAX_OBJECTS, MAX_SAMPLES, Model, Queue, Signals,
-    Source, Target,
+    Direction, Group, MAX_CLASSES, MAX_MEASURED, MAX_OBJECTS, MAX_SAMPLES, Model, Queue, Signals, Source,
+    Target,
 };
 use crate::traffic::Traffic;
 
@@ -88,17 +88,21 @@ fn changing_rates(root: &Section<'_, '_>, model: &Model) {
             }
         }
     }
-    let changes = |link: &&Link| link.directions.iter().any(|d| d.capacity.is_some());
-    if model.profile == Profile::Ns2
-        && let Some(link) = model.links.iter().find(changes)
-    {
-        let problem =
-            format!("the ns2 engine profile has no links whose rate changes, as that of {} does", link.name);
-        root.report().error(
-            &root.locate("engine.profile"),
-            problem,
-            "write profile = \"exact\", or remove capacity",
-        );
+    if model.profile != Profile::Ns2 {
+        return;
+    }
+    let either = |has: fn(&Direction) -> bool| {
+        model.links.iter().find(|link| link.directions.iter().any(has)).map(|link| link.name.as_str())
+    };
+    let changes = either(|d| d.capacity.is_some())
+        .map(|name| (format!("that of {name} does"), "whose rate changes", "capacity"));
+    let varies = either(|d| !d.way.is_plain()).map(|name| {
+        (format!("on {name}"), "on which delays vary or packets are lost", "jitter, delays and loss")
+    });
+    for (how, which, keys) in changes.into_iter().chain(varies) {
+        let problem = format!("the ns2 engine profile has no links {which}, as {how}");
+        let remedy = format!("write profile = \"exact\", or remove {keys}");
+        root.report().error(&root.locate("engine.profile"), problem, remedy);
     }
 }
 

@@ -7,7 +7,9 @@ use inprofile_sim::tcp::{self, Congestion};
 use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
-use crate::model::{Delay, Group, Model, PerFlow, PlanGoal, Queue, Queues, Source, Start, Target, packet};
+use crate::model::{
+    Delay, Group, Model, PerFlow, PlanGoal, Queue, Queues, Source, Start, Target, Way, packet,
+};
 
 /// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
 pub(crate) fn describe(model: &Model) -> Json {
@@ -145,6 +147,21 @@ fn link(model: &Model, index: usize) -> Json {
         if let Some(repeat) = repeat {
             out["capacity"]["repeat"] = json!(repeat.to_string());
         }
+    }
+    let Way { jitter, delays, loss } = &direction.way;
+    if let Some(jitter) = jitter {
+        out["jitter"] = jitter.show("kind", packet(&model.tcp), None);
+    }
+    if let Some((steps, repeat)) = delays {
+        let step =
+            |(at, delay): &(Time, Duration)| json!({ "at": at.to_string(), "delay": delay.to_string() });
+        out["delays"] = json!({ "steps": steps.iter().map(step).collect::<Vec<_>>() });
+        if let Some(repeat) = repeat {
+            out["delays"]["repeat"] = json!(repeat.to_string());
+        }
+    }
+    if let Some(loss) = loss {
+        out["loss"] = loss.show("kind", packet(&model.tcp), None);
     }
     if index % 2 == 1 {
         out["reverse_of"] = json!(link.name);

@@ -23,6 +23,7 @@ mod routes;
 mod schema;
 pub mod text;
 pub mod traffic;
+pub mod wire;
 
 use inprofile_core::registry::Registry;
 use inprofile_core::units::{Duration, Rate, Time};
@@ -114,6 +115,12 @@ impl Scenario {
     #[must_use]
     pub fn seeds(&self) -> u32 {
         self.model.seeds
+    }
+
+    /// Whether packets may be lost on a link, where no queue drops them.
+    #[must_use]
+    pub fn loses_on_links(&self) -> bool {
+        self.model.links.iter().flat_map(|l| &l.directions).any(|d| d.way.loss.is_some())
     }
 
     /// How long it runs.

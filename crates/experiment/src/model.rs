@@ -12,6 +12,7 @@ use inprofile_sim::capacity::Capacity;
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
+use inprofile_sim::wire::{Jitter, Loss};
 
 use crate::traffic::{Traffic, no_context};
 pub use plan::{Part, PlanGoal, Router};
@@ -97,10 +98,31 @@ pub struct Direction {
     pub rate: Rate,
     /// How the rate changes, if it does.
     pub capacity: Option<Capacity>,
-    /// Propagation.
+    /// Propagation; the shortest, where it varies.
     pub delay: Duration,
+    /// How packets are delayed and lost on the way beyond that.
+    pub way: Way,
     /// The queue or queues in front of it.
     pub queue: Queues,
+}
+
+/// What happens to packets on their way over a link, beyond its propagation delay.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    /// Delays that are drawn.
+    pub jitter: Option<Mechanism<Jitter>>,
+    /// The propagation delay from these times on, none shorter than the link's, and after how long that starts over.
+    pub delays: Option<(Vec<(Time, Duration)>, Option<Duration>)>,
+    /// Loss.
+    pub loss: Option<Mechanism<Loss>>,
+}
+
+impl Way {
+    /// Whether there is no more than the delay.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.jitter.is_none() && self.delays.is_none() && self.loss.is_none()
+    }
 }
 
 /// One value for all flows of a group, or one each.

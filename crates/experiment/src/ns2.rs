@@ -131,6 +131,10 @@ impl Script {
             let name = model.direction_name(i);
             self.lacks(format!("links.{name}.capacity: a rate that changes; write one rate"));
         }
+        for i in (0..2 * model.links.len()).filter(|i| !model.direction(*i).way.is_plain()) {
+            let name = model.direction_name(i);
+            self.lacks(format!("links.{name}: jitter, delays that change, and loss on the way; remove them"));
+        }
         // The title stays in the comment, whatever it says.
         let title: String = model.title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         self.line(format_args!("# {}, seed {}", title.trim_end_matches('\\'), network.seed));

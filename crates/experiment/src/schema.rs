@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::model::MAX_FLOWS;
 use crate::read::tcp::Tcp;
 use crate::traffic::KINDS;
+use crate::wire::{JITTERS, LOSSES};
 
 /// The schema of an experiment that may name the mechanisms of this registry. What a file that extends another lacks, the
 /// other may have: only without `extends` is anything required.
@@ -118,7 +119,10 @@ fn link(queue: &Json) -> Json {
     let direction = |doc: &str| {
         json!({
             "rate": quantity(Unit::Rate, &format!("Bits per second on the wire{doc}")),
-            "capacity": capacity(),
+            "capacity": changes("rate", &quantity(Unit::Rate, "The rate from then on.")),
+            "delays": changes("delay", &time("The delay from then on, not below the link's.")),
+            "jitter": one_of("kind", &[], JITTERS, "Delays beyond the propagation delay. Default: none."),
+            "loss": one_of("kind", &[], LOSSES, "Loss on the way. Default: none."),
             "delay": time(&format!("Propagation{doc}")),
             "queue": queue,
         })
@@ -135,19 +139,18 @@ fn link(queue: &Json) -> Json {
     table(&["name", "from", "to", "rate", "delay", "queue"], properties, "A link.")
 }
 
-fn capacity() -> Json {
-    let step = table(
-        &["at", "rate"],
-        json!({ "at": time("When."), "rate": quantity(Unit::Rate, "The rate from then on.") }),
-        "A change of the rate.",
-    );
+/// Steps in time of a link's rate or delay.
+fn changes(key: &str, value: &Json) -> Json {
+    let mut properties = json!({ "at": time("When.") });
+    properties[key] = value.clone();
+    let step = table(&["at", key], properties, &format!("A change of the {key}."));
     table(
         &["steps"],
         json!({
-            "steps": list(step, 1, "Changes of the rate, in the order of their times."),
-            "repeat": time("After how long it starts over with the link's rate. Default: never."),
+            "steps": list(step, 1, &format!("Changes of the {key}, in the order of their times.")),
+            "repeat": time(&format!("After how long it starts over with the link's {key}. Default: never.")),
         }),
-        "How the link's rate changes over time.",
+        &format!("How the link's {key} changes over time."),
     )
 }
 

@@ -19,6 +19,7 @@ mod markers;
 mod measures;
 mod no_panic;
 mod ns2;
+mod on_the_way;
 mod own_discipline;
 mod pacing;
 mod parity;

@@ -102,7 +102,7 @@ impl Names {
 
     pub fn place(&self, place: VerdictPoint, flow: u32) -> &str {
         match place {
-            VerdictPoint::Queue(l) => self.links.get(l),
+            VerdictPoint::Queue(l) | VerdictPoint::Link(l) => self.links.get(l),
             VerdictPoint::Edge(e) => &self.edges[e as usize],
             VerdictPoint::Host => self.flows.get(flow),
         }

@@ -70,7 +70,10 @@ impl Runs<'_> {
         columns.extend(["contract", "rtt", "start", "throughput", "goodput"].map(|n| (n, Numbers)));
         columns.extend(["sent_in", "sent_out", "received_in", "received_out"].map(|n| (n, Counts)));
         columns.extend(["received_in_rate", "received_out_rate"].map(|n| (n, Numbers)));
-        columns.extend(Cause::ALL.map(|c| (c.column(), Counts)));
+        // Only where packets may be lost on links is there a column of these.
+        let causes = Cause::COUNT + usize::from(self.scenario.loses_on_links());
+        let all_causes = Cause::ALL.into_iter().chain([Cause::LINK_ERROR]);
+        columns.extend(all_causes.take(causes).map(|c| (c.column(), Counts)));
         columns.extend(["sent", "received", "dropped", "in_flight"].map(|n| (n, Counts)));
         columns.extend(["timeouts", "fast_retransmits", "retransmissions"].map(|n| (n, Counts)));
         columns.push(("traffic", Texts));
@@ -101,7 +104,7 @@ impl Runs<'_> {
                     self.rate(w.received_bytes[0]).into(),
                     self.rate(out(w.received_bytes)).into(),
                 ];
-                cells.extend(f.window_dropped.map(Cell::Count));
+                cells.extend(f.window_dropped[..causes].iter().map(|n| Cell::Count(*n)));
                 let total = &f.total;
                 cells.extend([sum(&total.sent), sum(&total.received), sum(&f.dropped)].map(Cell::Count));
                 cells.extend(

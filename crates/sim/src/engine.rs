@@ -169,7 +169,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         for ((l, service), lookahead) in network.links.into_iter().zip(&services).zip(lookahead) {
             let rng = Rng::for_component(seed, &format!("queue {}", l.name));
             let waits = waits.clone().filter(|_| l.reported);
+            let wire = (!l.wire.is_plain())
+                .then(|| (l.wire.clone(), Rng::for_component(seed, &format!("link {}", l.name))));
             let mut link = Link::new(l, rng, stepped, network.window, end);
+            if let Some((wire, rng)) = wire {
+                link.set_wire(wire, rng);
+            }
             if let Some(waits) = waits {
                 link.measure_delays(waits);
             }

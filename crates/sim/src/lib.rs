@@ -38,4 +38,5 @@ pub mod tcp;
 pub mod timer;
 pub mod traffic;
 pub mod view;
+pub mod wire;
 pub mod world;

@@ -28,6 +28,7 @@ use crate::queued_packet::QueuedPacket;
 use crate::route::Service;
 use crate::tcp::Sack;
 use crate::timer::Due;
+use crate::wire::{Wire, WireState};
 
 /// The properties of a packet that bypasses a link's queue: size and colour, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,17 @@ type TxTimes<C> = [(u32, <C as Clock>::Span); TX_TIMES];
 #[inline(always)]
 fn place_of(size: u32) -> usize {
     (size / Sack::BLOCK_BYTES) as usize % TX_TIMES
+}
+
+/// What a link in the field has beyond a rate and a delay.
+#[derive(Debug)]
+struct More<C: Clock> {
+    /// How its rate changes, if it does. Then `last` has no size: every packet's time is computed anew.
+    capacity: Option<Capacity>,
+    /// What happens on the way, if anything.
+    wire: Option<WireState<C>>,
+    /// When the last packet that was lost on the way was sent.
+    lost_at: C,
 }
 
 /// A link in a run. What a packet that bypasses the queue touches comes first.
@@ -100,9 +112,8 @@ pub struct Link<C: Clock> {
     rate: Rate,
     /// The transmission times of some sizes: acknowledgements with and without SACK blocks come by turns.
     tx_times: Option<Box<TxTimes<C>>>,
-    /// How its rate changes, if it does. Then no packet bypasses the queue, and `last` has no size: every packet's time is
-    /// computed anew.
-    capacity: Option<Box<Capacity>>,
+    /// What it has beyond a rate and a delay, if anything: then no packet bypasses the queue.
+    more: Option<Box<More<C>>>,
     /// Time taken by the packets whose transmission has begun (computed service: by those admitted), in picoseconds. Only a
     /// reported link counts it.
     sending: u64,
@@ -151,7 +162,7 @@ impl<C: Clock> Link<C> {
             sends_until: C::ZERO,
             rate: link.rate,
             tx_times: None,
-            capacity: link.capacity.map(Box::new),
+            more: link.capacity.map(|c| Box::new(More { capacity: Some(c), wire: None, lost_at: C::ZERO })),
             sending: 0,
             queue,
             on_demand: None,
@@ -171,11 +182,42 @@ impl<C: Clock> Link<C> {
         self.delay
     }
 
-    /// Measures every packet's queueing delay from now on: none bypasses the queue.
-    pub fn measure_delays(&mut self, waits: Waits) {
+    /// No packet bypasses the queue.
+    fn refuse_bypass(&mut self) {
         self.can_bypass = false;
         self.sends_at_once = false;
         self.bypass_until = C::ZERO;
+    }
+
+    /// Delays or loses packets on their way from now on.
+    pub fn set_wire(&mut self, wire: Wire, rng: Rng) {
+        self.refuse_bypass();
+        let more =
+            self.more.get_or_insert_with(|| Box::new(More { capacity: None, wire: None, lost_at: C::ZERO }));
+        more.wire = Some(WireState::new(wire, rng));
+    }
+
+    /// A packet is sent whose transmission begins now. When it will be at the far end; `None`: it is lost on the way.
+    #[inline(never)]
+    fn arrival(&mut self, now: C, there: C) -> Option<C> {
+        let Some(More { wire: Some(wire), lost_at, .. }) = self.more.as_deref_mut() else {
+            return Some(there);
+        };
+        let at = wire.arrival(now, there);
+        if at.is_none() {
+            *lost_at = now;
+        }
+        at
+    }
+
+    /// When the last packet that was lost on the way was sent.
+    pub fn lost_at(&self) -> C {
+        self.more.as_ref().map_or(C::NEVER, |more| more.lost_at)
+    }
+
+    /// Measures every packet's queueing delay from now on: none bypasses the queue.
+    pub fn measure_delays(&mut self, waits: Waits) {
+        self.refuse_bypass();
         self.queue.get_or_create().waits = Some(Box::new(waits));
     }
 
@@ -239,7 +281,8 @@ impl<C: Clock> Link<C> {
         bypassed
     }
 
-    /// Computed service: a packet arrives at the queue. When it will be at the far end, or why it is dropped.
+    /// Computed service: a packet arrives at the queue. When it will be at the far end, or why it is dropped: by the queue, or on its way
+    /// ([`Cause::LINK_ERROR`]).
     #[inline(always)]
     pub fn admit(&mut self, now: C, slot: u32, packet: &mut Packet) -> Result<C, Cause> {
         while self.next_boundary <= now {
@@ -274,7 +317,11 @@ impl<C: Clock> Link<C> {
         if self.reported {
             self.sending += self.free_at.time().since(starts.time()).0;
         }
-        Ok(self.free_at.after(self.delay))
+        let there = self.free_at.after(self.delay);
+        if self.more.is_some() {
+            return self.arrival(starts, there).ok_or(Cause::LINK_ERROR);
+        }
+        Ok(there)
     }
 
     /// Whether its discipline, or that of a class, keeps flows apart.
@@ -375,7 +422,7 @@ impl<C: Clock> Link<C> {
     fn serialise(&mut self, begins: C, size: u32) -> C::Span {
         if size != self.last.size() {
             self.change_shape(Shape::new(size, Colour::ALL[self.last.colour()]));
-            if let Some(capacity) = &self.capacity {
+            if let Some(More { capacity: Some(capacity), .. }) = self.more.as_deref() {
                 self.tx_time = C::span(capacity.serialise(begins.time(), Bytes(u64::from(size))));
                 self.last = Shape::new(0, Colour::ALL[self.last.colour()]);
             }

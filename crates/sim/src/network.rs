@@ -13,6 +13,7 @@ use inprofile_core::units::{Backlog, Duration, Rate, Time};
 use crate::capacity::Capacity;
 use crate::tcp;
 use crate::traffic::{udp, video};
+use crate::wire::Wire;
 
 /// Index into [`Network::nodes`].
 pub type NodeId = u32;
@@ -115,6 +116,8 @@ pub struct Link {
     pub capacity: Option<Capacity>,
     /// Propagation.
     pub delay: Duration,
+    /// What happens to packets on their way, beyond that.
+    pub wire: Wire,
     /// Its queue or queues.
     pub queue: Queue,
     /// Whether results have a row for it. (Access links have none unless packets were dropped there.)

@@ -101,8 +101,8 @@ pub struct FlowOutcome {
     pub window_tally: Tally,
 }
 
-/// A flow's packets that were dropped, by cause.
-pub type Dropped = [u64; Cause::COUNT];
+/// A flow's packets that were dropped, by cause; last those that were lost on links.
+pub type Dropped = [u64; Cause::COUNT + 1];
 
 /// A flow's forward packets, by colour: what every packet counts. Those dropped are [counted apart](FlowOutcome::dropped).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -203,6 +203,8 @@ pub enum VerdictPoint {
     Edge(u32),
     /// The flow's own marker.
     Host,
+    /// On the way, behind a link's queue, by the link's index.
+    Link(u32),
 }
 
 /// A monitor's samples.

@@ -110,9 +110,23 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         match l.admit(at, slot, &mut self.packets.get_mut(slot).packet) {
             Ok(there) => Some(there),
             Err(cause) => {
-                self.drop_packet(slot, VerdictPoint::Queue(link), cause, at);
+                if cause == Cause::LINK_ERROR {
+                    self.lose(slot, link);
+                } else {
+                    self.drop_packet(slot, VerdictPoint::Queue(link), cause, at);
+                }
                 None
             }
+        }
+    }
+
+    /// A packet is lost on its way over a link, at the time at which its transmission begins; if that is after the end of the run, it
+    /// counts as in flight.
+    #[inline(never)]
+    pub(crate) fn lose(&mut self, slot: u32, link: u32) {
+        let at = self.links[link as usize].lost_at();
+        if at <= self.end {
+            self.drop_packet(slot, VerdictPoint::Link(link), Cause::LINK_ERROR, at);
         }
     }
 
@@ -174,7 +188,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// Counts a dropped packet, and frees its slot.
     pub(crate) fn drop_packet(&mut self, slot: u32, place: VerdictPoint, cause: Cause, at: C) {
-        if let VerdictPoint::Queue(link) = place {
+        if let VerdictPoint::Queue(link) | VerdictPoint::Link(link) = place {
             self.log(Code::Drop(cause), link, slot, at);
         }
         let t = *self.packets.get(slot);

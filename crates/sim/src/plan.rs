@@ -47,7 +47,7 @@ pub(crate) fn samples(network: &Network) -> BTreeMap<u32, Vec<Samples>> {
     samples
 }
 
-/// The link that delivers the packets of most flows by an event.
+/// The link that delivers the packets of most flows by an event, in the order in which it sends them.
 pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], services: &[Service]) -> u32 {
     let mut flows = vec![0u32; network.links.len()];
     for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
@@ -63,7 +63,8 @@ pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], services: &[Ser
             flows[link as usize] += u32::from(by_event(link, f.back.get(i + 1)));
         }
     }
-    (0..).zip(flows).max_by_key(|&(_, n)| n).map_or(0, |(link, _)| link)
+    let in_order = (0..).zip(flows).filter(|&(link, _)| !network.links[link as usize].wire.reorders());
+    in_order.max_by_key(|&(_, n)| n).map_or(u32::MAX, |(link, _)| link)
 }
 
 /// Who feeds a link.
@@ -78,8 +79,11 @@ enum Feeder {
 /// acknowledgements is fed by the last one of their data.
 fn feeders(network: &Network, immediate_ack: &[bool]) -> Vec<Feeder> {
     let mut feeders = vec![Feeder::Nobody; network.links.len()];
+    // What has passed other packets does not come in the order in which it was sent: as if over several links.
+    let over =
+        |l: u32| if network.links[l as usize].wire.reorders() { Feeder::Several } else { Feeder::Link(l) };
     for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
-        let turn = f.path.last().filter(|_| *immediate_ack).map_or(Feeder::Several, |l| Feeder::Link(*l));
+        let turn = f.path.last().filter(|_| *immediate_ack).map_or(Feeder::Several, |l| over(*l));
         // Datagrams are not acknowledged.
         let back = if f.transport.tcp().is_some() { f.back.as_slice() } else { &[] };
         for (route, first) in [(f.path.as_slice(), Feeder::Several), (back, turn)] {
@@ -91,7 +95,7 @@ fn feeders(network: &Network, immediate_ack: &[bool]) -> Vec<Feeder> {
                     same if same == feeder => same,
                     _ => Feeder::Several,
                 };
-                feeder = Feeder::Link(link);
+                feeder = over(link);
             }
         }
     }

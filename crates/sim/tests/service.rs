@@ -10,12 +10,14 @@ use inprofile_core::queue::Queue;
 use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
-use inprofile_core::verdict::{Admission, Departure, Why};
+use inprofile_core::verdict::{Admission, Cause, Departure, Why};
 use inprofile_sim::capacity::Capacity;
 use inprofile_sim::engine;
 use inprofile_sim::network::{self, Edge, Flow, Link, Monitor, Network, Profile, Target, Transport};
-use inprofile_sim::outcome::{Outcome, Series};
+use inprofile_sim::outcome::{Outcome, Series, VerdictPoint};
 use inprofile_sim::tcp;
+use inprofile_sim::traffic::distribution::Distribution;
+use inprofile_sim::wire::{Jitter, Law, Loss, Wire};
 use proptest::prelude::*;
 
 /// Drop-tail that says it has to be served packet by packet, though it drops nothing at departure.
@@ -37,7 +39,7 @@ impl Aqm for Served {
         _: &mut W,
     ) -> Admission {
         let full = !queue.fits(packet.size);
-        if full { Admission::Drop(inprofile_core::verdict::Cause::OVERFLOW) } else { Admission::Admit }
+        if full { Admission::Drop(Cause::OVERFLOW) } else { Admission::Admit }
     }
 
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -64,6 +66,9 @@ struct Plan {
     rates: [u64; 2],
     /// The bottleneck's rate changes twice a second.
     capacity: bool,
+    /// The edge link and the bottleneck delay packets by different times, the second by bursts of them lost too.
+    jitter: [Option<bool>; 2],
+    lossy: bool,
     /// TCP uses ECN, and RED and RIO mark.
     ecn: bool,
     /// Difference between neighbours' delays in µs: at 0 many things happen at once.
@@ -145,6 +150,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             to,
             rate,
             capacity: None,
+            wire: Wire::default(),
             delay: Duration::from_micros(delay_us),
             queue: network::Queue::One {
                 aqm: aqm(name, rate, limit, plan.ecn),
@@ -195,6 +201,16 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
         });
     }
     links[down as usize].capacity = capacity;
+    for (link, reorder) in [up, down].into_iter().zip(plan.jitter) {
+        let law = Law::Mean(Duration::from_millis(1), Distribution::Exponential);
+        let jitter = |reorder| Jitter { law, most: None, hold: Duration::ZERO, reorder };
+        links[link as usize].wire.jitter = reorder.map(jitter);
+    }
+    if plan.lossy {
+        let loss = Loss { to_bad: 0.02, to_good: 0.3, in_good: 0.0, in_bad: 0.7 };
+        links[down as usize].wire.loss = Some(loss);
+        links[back_down as usize].wire.loss = Some(Loss::independent(0.02));
+    }
     let ard = vec![
         ("tpr_max", Value::Rate(Rate(1_000_000))),
         ("bucket", packets(10.0)),
@@ -242,12 +258,14 @@ fn plans() -> impl Strategy<Value = Plan> {
     let names = || prop::sample::select(vec!["drop_tail", "red", "rio", "served"]);
     let limits = || prop::sample::select(vec![2.0, 5.0, 10.0, 50.0]);
     let rates = || prop::sample::select(vec![1u64, 2, 5, 10]);
+    let jitters = || prop::sample::select(vec![None, None, Some(false), Some(true)]);
     (
         (1u32..8, names(), names(), limits(), limits(), rates(), rates()),
         (prop::sample::select(vec![0u64, 0, 200, 333]), prop::sample::select(vec![0u64, 0, 1_000])),
         (any::<bool>(), any::<bool>(), any::<u64>()),
         (0u64..1_500, 1_500u64..=RUN),
         (any::<bool>(), any::<bool>()),
+        ([jitters(), jitters()], any::<bool>()),
     )
         .prop_map(
             |(
@@ -256,12 +274,15 @@ fn plans() -> impl Strategy<Value = Plan> {
                 (delayed_ack, ard, seed),
                 (from, to),
                 (capacity, ecn),
+                (jitter, lossy),
             )| Plan {
                 flows,
                 aqms: [a, b],
                 limits: [l, m],
                 rates: [r, s],
                 capacity,
+                jitter,
+                lossy,
                 ecn,
                 spread,
                 jitter_us,
@@ -294,6 +315,7 @@ proptest! {
     fn sent_at_once_and_through_the_queue_agree(plan in plans(), ns2: bool) {
         let run = |trace| {
             let profile = if ns2 { Profile::Ns2 } else { Profile::Exact };
+            let plan = if ns2 { Plan { jitter: [None; 2], lossy: false, ..plan.clone() } } else { plan.clone() };
             let network = Network { profile, ..network(&plan, trace, true) };
             engine::run(network, &AtomicBool::new(false), Some(Box::new(|_| {}))).expect("the run ends")
         };
@@ -311,6 +333,8 @@ const PLAIN: Plan = Plan {
     limits: [50.0; 2],
     rates: [10, 1],
     capacity: false,
+    jitter: [None; 2],
+    lossy: false,
     ecn: false,
     spread: 100,
     jitter_us: 0,
@@ -347,4 +371,21 @@ fn a_sample_takes_no_event_where_a_queue_passes_it() {
     let samples = |of: &[&Series]| of.iter().map(|series| series.times.len()).sum::<usize>();
     assert!(samples(&ahead) > 100);
     assert_eq!(watched.events, alone.events + samples(&by_events) as u64);
+}
+
+/// What is lost on a link was sent by its queue, is counted by the flow alone, and every packet is accounted for.
+#[test]
+fn losses_on_a_link_are_counted_apart() {
+    let plan = Plan { flows: 4, rates: [10, 10], lossy: true, ..PLAIN };
+    let o = outcome(&plan, false, false);
+    let lost: u64 = o.drops.iter().filter(|d| d.cause == Cause::LINK_ERROR).flat_map(|d| d.packets).sum();
+    assert!(lost > 20, "{lost}");
+    assert!(o.drops.iter().all(|d| (d.cause == Cause::LINK_ERROR) == (d.place == VerdictPoint::Link(1))));
+    let of_flows: u64 = o.flows.iter().map(|f| f.dropped[Cause::LINK_ERROR.index()]).sum();
+    assert_eq!(of_flows, lost);
+    assert!(o.links[1].total.dropped.iter().flatten().all(|n| *n == 0));
+    let sent: u64 = o.links[1].total.sent.iter().sum();
+    let received: u64 = o.flows.iter().flat_map(|f| f.total.received).sum();
+    let on_the_way = sent - lost - received;
+    assert!(on_the_way < 40, "{on_the_way}");
 }

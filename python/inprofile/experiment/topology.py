@@ -132,7 +132,22 @@ def _label(link: Json) -> str:
     queue = link["queue"]
     scheduler = f"{queue['scheduler']}: " if "scheduler" in queue else ""
     each = (f"{name} {q['aqm']} {q['limit']['is']}".strip() for name, q in _each(queue))
-    return f"{link['name']}: {link['rate']}, {link['delay']}, {scheduler}{', '.join(each)}"
+    said = [link["name"] + ": " + link["rate"], link["delay"], *_way(link), scheduler + ", ".join(each)]
+    return ", ".join(said)
+
+
+def _way(link: Json) -> Iterator[str]:
+    """What happens to packets on a link, beyond its delay.
+
+    >>> list(_way({"jitter": {"kind": "uniform", "to": "2 ms"}, "loss": {"kind": "independent", "share": 0.1}}))
+    ['jitter (uniform)', 'loss (independent)']
+    """
+    if "jitter" in link:
+        yield f"jitter ({link['jitter']['kind']}{', may reorder' if link['jitter'].get('reorder') else ''})"
+    if "delays" in link:
+        yield "delay changes"
+    if "loss" in link:
+        yield f"loss ({link['loss']['kind']})"
 
 
 def _each(queue: Json, link: str = "") -> list[tuple[str, Json]]:

@@ -256,7 +256,7 @@ class Ledger:
         for name in pieces[0].tables:
             parts = [p.tables[name] for p in pieces]
             kept = [t.filter(pc.is_in(t["setting"], wanted)) for t in parts]
-            table = pa.concat_tables(kept).combine_chunks()
+            table = pa.concat_tables(kept, promote_options="default").combine_chunks()
             order = np.lexsort((table["seed"].to_numpy(), table["setting"].to_numpy()))
             found[name] = with_units(name, table.take(pa.array(order)).combine_chunks())
         return found

@@ -109,7 +109,7 @@ def joined(pieces: Sequence[Piece]) -> Piece:
         return pieces[0]
     runs = tuple(run for piece in pieces for run in piece.runs)
     names = pieces[0].tables
-    return Piece(runs, {n: pa.concat_tables([p.tables[n] for p in pieces]).combine_chunks() for n in names})
+    return Piece(runs, {n: pa.concat_tables([p.tables[n] for p in pieces], promote_options="default").combine_chunks() for n in names})
 
 
 def whole(pieces: Sequence[Piece], names: Sequence[str], seeds: Sequence[int]) -> dict[str, pa.Table]:
@@ -127,7 +127,7 @@ def whole(pieces: Sequence[Piece], names: Sequence[str], seeds: Sequence[int]) -
     for name in names:
         # Each table is let go of as soon as it is in the whole.
         parts = [piece.tables.pop(name).drop_columns(["setting"]) for piece in pieces]
-        table = pa.concat_tables(parts)
+        table = pa.concat_tables(parts, promote_options="default")
         del parts
         if beyond:
             table = table.filter(pc.is_in(table["seed"], wanted))

@@ -5,9 +5,10 @@ use crate::text::{Entry, Section};
 use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::capacity::Capacity;
 
-use crate::model::{At, Direction, MAX_STEPS, Queues};
+use crate::model::{At, Direction, MAX_STEPS, Queues, Way};
 use crate::read::scope::Scope;
 use crate::read::{classes, mechanism, names};
+use crate::wire::{JITTERS, LOSSES};
 
 /// A link as read: what is `None` was invalid and has been reported.
 pub(crate) struct Draft {
@@ -21,13 +22,16 @@ pub(crate) struct Draft {
     pub directions: Option<[Direction; 2]>,
 }
 
+/// Keys of either direction.
+const DIRECTION: [&str; 7] = ["rate", "capacity", "delay", "delays", "jitter", "loss", "queue"];
+
 /// Reads every link.
 pub(crate) fn read(sections: &[Section<'_, '_>], scope: Scope<'_>) -> Vec<Draft> {
     sections.iter().map(|s| link(s, scope)).collect()
 }
 
 fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
-    section.refuse_unknown(&["name", "from", "to", "rate", "capacity", "delay", "queue", "reverse"]);
+    section.refuse_unknown(&[&["name", "from", "to", "reverse"], DIRECTION.as_slice()].concat());
     let name = section.need("name", "\"bottleneck\"").and_then(|e| names::name(&e));
     let from = section.need("from", "\"R1\"").and_then(|e| names::name(&e));
     let to = section.need("to", "\"R2\"").and_then(|e| names::name(&e));
@@ -41,7 +45,9 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
     let delay = section.need("delay", "\"5 ms\"").and_then(|e| e.duration());
     let example = "{ aqm = \"drop_tail\", limit = \"100 packets\" }";
     let queue = section.need("queue", example).and_then(|e| classes::queues(&e, scope, rate));
-    let forward = (|| Some(Direction { rate: rate?, capacity: capacity?, delay: delay?, queue: queue? }))();
+    let way = way(section, delay);
+    let forward =
+        (|| Some(Direction { rate: rate?, capacity: capacity?, delay: delay?, way: way?, queue: queue? }))();
     let back = match section.get("reverse") {
         Some(entry) => reverse(&entry, scope, rate, delay),
         None => (|| {
@@ -49,6 +55,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
                 rate: rate?,
                 capacity: None,
                 delay: delay?,
+                way: Way::default(),
                 queue: Queues::One(mechanism::drop_tail(None, scope, rate, scope.tcp)?),
             })
         })(),
@@ -64,7 +71,7 @@ fn reverse(
     forward_rate: Option<Rate>,
     forward_delay: Option<Duration>,
 ) -> Option<Direction> {
-    let section = entry.section(&["rate", "capacity", "delay", "queue"])?;
+    let section = entry.section(&DIRECTION)?;
     let rate = section.get("rate").map_or(forward_rate, |e| e.positive_rate());
     let capacity = capacity(&section, rate);
     let delay = section.get("delay").map_or(forward_delay, |e| e.duration());
@@ -72,38 +79,89 @@ fn reverse(
         Some(e) => classes::queues(&e, scope, rate),
         None => mechanism::drop_tail(None, scope, rate, scope.tcp).map(Queues::One),
     };
-    Some(Direction { rate: rate?, capacity: capacity?, delay: delay?, queue: queue? })
+    let way = way(&section, delay);
+    Some(Direction { rate: rate?, capacity: capacity?, delay: delay?, way: way?, queue: queue? })
 }
 
 /// Reads `capacity = { steps = [{ at, rate }, …], repeat }`: how the rate changes, if it does. `None`: it is wrong.
 fn capacity(section: &Section<'_, '_>, rate: Option<Rate>) -> Option<Option<Capacity>> {
     let Some(entry) = section.get("capacity") else { return Some(None) };
+    let read = |e: &Entry<'_, '_>| e.positive_rate();
+    let (steps, repeat) = steps(&entry, ("capacity", "a capacity"), ("rate", "\"10 Mbit/s\""), read)?;
+    Some(Some(Capacity::new(rate?, &steps, repeat)))
+}
+
+/// Reads how packets are delayed and lost on a link of this delay. `None`: it is wrong.
+fn way(section: &Section<'_, '_>, delay: Option<Duration>) -> Option<Way> {
+    let jitter = match section.get("jitter") {
+        Some(entry) => Some(mechanism::on_the_way(&entry, "jitter", JITTERS)?),
+        None => None,
+    };
+    let loss = match section.get("loss") {
+        Some(entry) => Some(mechanism::on_the_way(&entry, "loss", LOSSES)?),
+        None => None,
+    };
+    let delays = match section.get("delays") {
+        Some(entry) if jitter.is_some() => {
+            let problem = "a link has delays that are drawn (jitter) or that are given (delays), not both";
+            return entry.wrong(Wrong::new(problem, "remove one of them"));
+        }
+        Some(entry) => {
+            let least = delay?;
+            let read = |e: &Entry<'_, '_>| {
+                let delay = e.duration()?;
+                if delay >= least {
+                    return Some(delay);
+                }
+                let problem = format!("shorter than the link's delay, {least}, which is the shortest");
+                e.wrong(Wrong::new(
+                    problem,
+                    format!("write at least \"{least}\", or a shorter delay of the link"),
+                ))
+            };
+            Some(steps(&entry, ("delays", "a schedule of delays"), ("delay", "\"50 ms\""), read)?)
+        }
+        None => None,
+    };
+    Some(Way { jitter, delays, loss })
+}
+
+/// Values from times on, in order, and after how long they start over.
+type Steps<T> = (Vec<(Time, T)>, Option<Duration>);
+
+/// Reads `KEY = { steps = [{ at, VALUE }, …], repeat }`. `None`: it is wrong.
+fn steps<T>(
+    entry: &Entry<'_, '_>,
+    (key, what): (&str, &str),
+    (value, example): (&'static str, &str),
+    read: impl Fn(&Entry<'_, '_>) -> Option<T>,
+) -> Option<Steps<T>> {
     let section = entry.section(&["steps", "repeat"])?;
-    let example = "[{ at = \"20 s\", rate = \"10 Mbit/s\" }]";
-    let given = section.need("steps", example)?;
-    let tables = given.tables("steps, each with at and rate")?;
+    let steps = format!("[{{ at = \"20 s\", {value} = {example} }}]");
+    let given = section.need("steps", &steps)?;
+    let tables = given.tables(&format!("steps, each with at and {value}"))?;
     if tables.is_empty() || tables.len() > MAX_STEPS {
-        let problem = format!("{} steps; a capacity has 1 to {MAX_STEPS}", tables.len());
-        return given.wrong(Wrong::new(problem, format!("write steps = {example}, or remove capacity")));
+        let problem = format!("{} steps; {what} has 1 to {MAX_STEPS}", tables.len());
+        return given.wrong(Wrong::new(problem, format!("write steps = {steps}, or remove {key}")));
     }
     let repeat = match section.get("repeat") {
         Some(e) => Some(e.positive_moment()?),
         None => None,
     };
-    let mut steps: Vec<(Time, Rate)> = Vec::with_capacity(tables.len());
+    let mut all: Vec<(Time, T)> = Vec::with_capacity(tables.len());
     for table in &tables {
-        table.refuse_unknown(&["at", "rate"]);
+        table.refuse_unknown(&["at", value]);
         let at = table.need("at", "\"20 s\"")?;
-        let (time, rate) = (at.positive_moment()?, table.need("rate", "\"10 Mbit/s\"")?.positive_rate()?);
-        if let Some((before, _)) = steps.last().filter(|(before, _)| before.0 >= time.0) {
-            let problem = format!("the step before is at {before}: a capacity does not go back in time");
+        let (time, value) = (at.positive_moment()?, read(&table.need(value, example)?)?);
+        if let Some((before, _)) = all.last().filter(|(before, _)| before.0 >= time.0) {
+            let problem = format!("the step before is at {before}: {what} does not go back in time");
             return at.wrong(Wrong::new(problem, "write the steps in the order of their times"));
         }
         if let Some(repeat) = repeat.filter(|r| *r <= time) {
-            let problem = format!("the capacity starts over after {repeat}, before this step");
+            let problem = format!("the schedule starts over after {repeat}, before this step");
             return at.wrong(Wrong::new(problem, "write an earlier time, or a longer repeat"));
         }
-        steps.push((Time(time.0), rate));
+        all.push((Time(time.0), value));
     }
-    Some(Some(Capacity::new(rate?, &steps, repeat)))
+    Some((all, repeat))
 }

@@ -28,6 +28,17 @@ pub(crate) fn traffic(entry: &Entry<'_, '_>) -> Option<Mechanism<Traffic>> {
     found.fits(&traffic::no_context(), true).then_some(found.mechanism)
 }
 
+/// Reads `jitter = { kind = …, … }` or `loss = { kind = …, … }` of a link.
+pub(crate) fn on_the_way<M>(
+    entry: &Entry<'_, '_>,
+    what: &str,
+    kinds: &[registry::Entry<M>],
+) -> Option<Mechanism<M>> {
+    let section = open(entry, "kind", kinds)?;
+    let found = read(&section, ("kind", what), &[], kinds)?;
+    found.fits(&traffic::no_context(), true).then_some(found.mechanism)
+}
+
 /// Reads `queue = { aqm = …, limit = …, … }` before a link of this rate.
 pub(crate) fn queue(entry: &Entry<'_, '_>, scope: Scope<'_>, rate: Option<Rate>) -> Option<Queue> {
     queue_in(&open(entry, "aqm", &scope.registry.aqms)?, &["limit"], scope, rate)

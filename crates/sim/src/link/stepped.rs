@@ -57,8 +57,8 @@ impl<C: Clock> Link<C> {
         at < now || (at == now && C::tie(place, order) == Ordering::Less)
     }
 
-    /// Stepped service: the next packet, the time it takes, and when it will be at the far end.
-    /// `None`: nothing to send.
+    /// Stepped service: the next packet, the time it takes, and when it will be at the far end: [`Clock::NEVER`] where it is lost on
+    /// the way. `None`: nothing to send.
     pub fn start_next<W: Why>(
         &mut self,
         now: C,
@@ -109,7 +109,10 @@ impl<C: Clock> Link<C> {
                 None => q.area += next.waited(time),
             }
         }
-        let there = now.after(C::add(takes, self.delay));
+        let mut there = now.after(C::add(takes, self.delay));
+        if self.more.is_some() {
+            there = self.arrival(now, there).unwrap_or(C::NEVER);
+        }
         Some((next, takes, there))
     }
 

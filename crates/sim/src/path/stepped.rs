@@ -139,6 +139,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             self.record_verdict(now.time(), next.slot, VerdictPoint::Queue(link), ("mark", None));
         }
         self.log(Code::Dequeue, link, next.slot, now);
+        if there == C::NEVER {
+            self.lose_stepped(link, next.slot, now);
+            return self.plan_departure(link, now.after(takes));
+        }
         // In ns-2's order: the arrival at the far end is scheduled before the end of transmission.
         let position = self.packets.get(next.slot).position();
         if let Some((position, shape)) =
@@ -147,6 +151,17 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             self.pass_links(next.slot, position, shape, there);
         }
         self.plan_departure(link, now.after(takes));
+    }
+
+    /// The same of a packet that is lost on its way.
+    #[inline(never)]
+    fn lose_stepped(&mut self, link: u32, slot: u32, now: C) {
+        if TRACE {
+            self.notes.clear();
+            let word = ("drop", Some(Cause::LINK_ERROR));
+            self.record_verdict(now.time(), slot, VerdictPoint::Link(link), word);
+        }
+        self.lose(slot, link);
     }
 
     /// Counts what the discipline has dropped at the head of the queue, with the figures behind it.

@@ -11,6 +11,7 @@ use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Flow, Link, Network, Profile, Transport};
 use inprofile_sim::ns2::trace;
 use inprofile_sim::tcp;
+use inprofile_sim::wire::Wire;
 
 /// The discipline at the bottleneck.
 pub enum Queue {
@@ -58,6 +59,7 @@ impl Dumbbell {
                     to,
                     rate,
                     capacity: None,
+                    wire: Wire::default(),
                     delay: Duration::from_millis(ms),
                     queue: network::Queue::One { aqm: aqm(queue, rate, limit), limit },
                     reported: true,

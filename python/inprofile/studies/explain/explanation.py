@@ -126,6 +126,7 @@ CAUSES: Mapping[str, str] = {
     "penalty": "drops in SFB's penalty box (flow that does not respond)",
     "bin_full": "drops at SFB's full bins",
     "blue": "BLUE's drops (the queue was full not long ago)",
+    "link_error": "losses on a link (no queue dropped them)",
 }
 
 

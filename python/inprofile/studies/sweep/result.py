@@ -132,7 +132,8 @@ class Sweep(Sequence[Setting]):
             raise KeyError(f"a sweep has no table {name!r}; there are: {', '.join(TABLES)}")
         room = Room()
         try:
-            return pa.concat_tables([room.read(path, columns) for path in part_files(self.folder, name)])
+            parts = [room.read(path, columns) for path in part_files(self.folder, name)]
+            return pa.concat_tables(parts, promote_options="default")
         except (pa.ArrowException, OSError, TooManyRows) as error:
             raise ResultError(f"{self.folder / name} cannot be read: {error}") from None
 

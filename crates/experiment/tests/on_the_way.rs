@@ -1,0 +1,115 @@
+//! Links whose delay varies and which lose packets, as an experiment file has them.
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::registry::Registry;
+use inprofile_core::verdict::Cause;
+use inprofile_experiment::Scenario;
+use inprofile_sim::engine;
+use inprofile_sim::outcome::Outcome;
+
+/// A link of 100 Mbit/s and 20 ms with these keys, and these flows from one end to the other.
+fn run(link: &str, flows: &str, trace: bool) -> Outcome {
+    let text = format!(
+        r#"
+title = "On the way"
+duration = "120 s"
+measure = {{ from = "10 s", to = "120 s", distributions = true }}
+
+[[links]]
+name = "bottleneck"
+from = "L"
+to = "R"
+rate = "100 Mbit/s"
+delay = "20 ms"
+queue = {{ aqm = "drop_tail", limit = "1000 packets" }}
+{link}
+
+[[flows]]
+name = "f"
+from = "L"
+to = "R"
+{flows}
+"#
+    );
+    let scenario = Scenario::parse(&text, "test.toml", &[], &Registry::default())
+        .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()));
+    engine::run(scenario.network(1, trace), &AtomicBool::new(false), None).unwrap()
+}
+
+/// Datagrams so far apart that none waits for another.
+const CBR: &str = r#"traffic = { kind = "cbr", rate = "100 kbit/s", packet = "125 B" }"#;
+const RENO: &str =
+    r#"tcp = { profile = "rfc", congestion = "newreno", window = "10000 packets", delayed_ack = "0 s" }"#;
+
+fn sent(o: &Outcome) -> u64 {
+    o.flows.iter().flat_map(|f| f.total.sent).sum()
+}
+
+fn lost_on_the_way(o: &Outcome) -> u64 {
+    o.flows.iter().map(|f| f.dropped[Cause::LINK_ERROR.index()]).sum()
+}
+
+#[test]
+fn delays_are_those_of_the_law() {
+    let quantile = |link: &str, q: f64| {
+        let o = run(link, CBR, false);
+        o.measured.as_ref().unwrap().one_way.together(|_, _| true).quantile(q).unwrap()
+    };
+    // 125 B take 10 µs at 100 Mbit/s. Uniform over 10 ms: deciles; exponential of mean 5 ms: the median is 5 ln 2 ms.
+    let base = 0.02001;
+    let near = |is: f64, want: f64| assert!((is - want).abs() < 0.02 * want, "{is} {want}");
+    near(quantile("", 0.5), base);
+    let uniform = "jitter = { kind = \"uniform\", to = \"10 ms\" }";
+    near(quantile(uniform, 0.1), base + 0.001);
+    near(quantile(uniform, 0.9), base + 0.009);
+    near(quantile("jitter = { kind = \"exponential\", mean = \"5 ms\" }", 0.5), base + 0.005 * 2f64.ln());
+    // Half of each 20 s at 60 ms.
+    let steps = "delays = { steps = [{ at = \"10 s\", delay = \"60 ms\" }], repeat = \"20 s\" }";
+    near(quantile(steps, 0.4), base);
+    near(quantile(steps, 0.6), base + 0.04);
+}
+
+/// Mathis et al. 1997: a Reno flow that loses a share p of its packets at random gets √(3/2)/√p segments per round trip.
+#[test]
+fn a_lossy_link_gives_tcp_what_the_formula_says() {
+    for p in [0.0004, 0.0025] {
+        let o = run(&format!("loss = {{ kind = \"independent\", share = {p} }}"), RENO, false);
+        let lost = lost_on_the_way(&o) as f64 / sent(&o) as f64;
+        assert!((lost / p - 1.0).abs() < 0.25, "{lost}");
+        // After the first slow start nothing else is lost.
+        let dropped = o.flows[0].window_dropped;
+        assert_eq!(dropped.iter().sum::<u64>(), dropped[Cause::LINK_ERROR.index()]);
+        let segments: u64 = o.flows[0].window.received.iter().sum();
+        let window = segments as f64 / 110.0 * 0.0402;
+        let formula = (1.5 / p).sqrt();
+        assert!((window / formula - 1.0).abs() < 0.2, "{window} of {formula}");
+    }
+}
+
+/// Bursts of ten packets on average, a hundredth of all: the share is that of the chain.
+#[test]
+fn bursts_of_losses_add_up() {
+    let loss = "loss = { kind = \"gilbert_elliott\", to_bad = 0.001010101, to_good = 0.1 }";
+    let cbr = "traffic = { kind = \"cbr\", rate = \"2 Mbit/s\", packet = \"125 B\" }";
+    let o = run(loss, cbr, false);
+    let share = lost_on_the_way(&o) as f64 / sent(&o) as f64;
+    assert!((share / 0.01 - 1.0).abs() < 0.1, "{share}");
+}
+
+/// RFC 4737: late packets look lost to TCP. In order, the same delays cost nothing.
+#[test]
+fn reordering_costs_what_jitter_does_not() {
+    let run = |reorder: bool, trace| {
+        let link =
+            format!("jitter = {{ kind = \"share\", share = 0.01, delay = \"2 ms\", reorder = {reorder} }}");
+        run(&link, "tcp = { profile = \"rfc\", congestion = \"sack\", window = \"100 packets\" }", trace)
+    };
+    let (kept, passed) = (run(false, false), run(true, false));
+    assert_eq!(kept.flows[0].tally.fast_retransmits, 0);
+    assert!(passed.flows[0].tally.fast_retransmits > 50, "{:?}", passed.flows[0].tally);
+    assert_eq!(lost_on_the_way(&passed), 0);
+    let same = |o: &Outcome| Outcome { verdicts: Vec::new(), events: 0, ..o.clone() };
+    assert_eq!(same(&passed), same(&run(true, true)));
+    assert_eq!(same(&kept), same(&run(false, true)));
+}
