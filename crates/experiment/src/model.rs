@@ -106,13 +106,16 @@ pub struct Direction {
     pub queue: Queues,
 }
 
+/// Values from times on, in order, and after how long they start over.
+pub type Steps<T> = (Vec<(Time, T)>, Option<Duration>);
+
 /// What happens to packets on their way over a link, beyond its propagation delay.
 #[derive(Clone, Debug, Default)]
 pub struct Way {
     /// Delays that are drawn.
     pub jitter: Option<Mechanism<Jitter>>,
     /// The propagation delay from these times on, none shorter than the link's, and after how long that starts over.
-    pub delays: Option<(Vec<(Time, Duration)>, Option<Duration>)>,
+    pub delays: Option<Steps<Duration>>,
     /// Loss.
     pub loss: Option<Mechanism<Loss>>,
 }

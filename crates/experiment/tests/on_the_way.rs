@@ -63,7 +63,10 @@ fn delays_are_those_of_the_law() {
     let uniform = "jitter = { kind = \"uniform\", to = \"10 ms\" }";
     near(quantile(uniform, 0.1), base + 0.001);
     near(quantile(uniform, 0.9), base + 0.009);
-    near(quantile("jitter = { kind = \"exponential\", mean = \"5 ms\" }", 0.5), base + 0.005 * 2f64.ln());
+    near(
+        quantile("jitter = { kind = \"exponential\", mean = \"5 ms\" }", 0.5),
+        base + 0.005 * std::f64::consts::LN_2,
+    );
     // Half of each 20 s at 60 ms.
     let steps = "delays = { steps = [{ at = \"10 s\", delay = \"60 ms\" }], repeat = \"20 s\" }";
     near(quantile(steps, 0.4), base);

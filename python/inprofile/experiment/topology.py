@@ -139,7 +139,7 @@ def _label(link: Json) -> str:
 def _way(link: Json) -> Iterator[str]:
     """What happens to packets on a link, beyond its delay.
 
-    >>> list(_way({"jitter": {"kind": "uniform", "to": "2 ms"}, "loss": {"kind": "independent", "share": 0.1}}))
+    >>> list(_way({"jitter": {"kind": "uniform"}, "loss": {"kind": "independent", "share": 0.1}}))
     ['jitter (uniform)', 'loss (independent)']
     """
     if "jitter" in link:

@@ -109,7 +109,13 @@ def joined(pieces: Sequence[Piece]) -> Piece:
         return pieces[0]
     runs = tuple(run for piece in pieces for run in piece.runs)
     names = pieces[0].tables
-    return Piece(runs, {n: pa.concat_tables([p.tables[n] for p in pieces], promote_options="default").combine_chunks() for n in names})
+    return Piece(
+        runs,
+        {
+            n: pa.concat_tables([p.tables[n] for p in pieces], promote_options="default").combine_chunks()
+            for n in names
+        },
+    )
 
 
 def whole(pieces: Sequence[Piece], names: Sequence[str], seeds: Sequence[int]) -> dict[str, pa.Table]:

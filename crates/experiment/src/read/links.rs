@@ -5,7 +5,7 @@ use crate::text::{Entry, Section};
 use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::capacity::Capacity;
 
-use crate::model::{At, Direction, MAX_STEPS, Queues, Way};
+use crate::model::{At, Direction, MAX_STEPS, Queues, Steps, Way};
 use crate::read::scope::Scope;
 use crate::read::{classes, mechanism, names};
 use crate::wire::{JITTERS, LOSSES};
@@ -125,9 +125,6 @@ fn way(section: &Section<'_, '_>, delay: Option<Duration>) -> Option<Way> {
     };
     Some(Way { jitter, delays, loss })
 }
-
-/// Values from times on, in order, and after how long they start over.
-type Steps<T> = (Vec<(Time, T)>, Option<Duration>);
 
 /// Reads `KEY = { steps = [{ at, VALUE }, …], repeat }`. `None`: it is wrong.
 fn steps<T>(
