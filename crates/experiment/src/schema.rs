@@ -11,12 +11,24 @@ use crate::read::tcp::Tcp;
 use crate::traffic::KINDS;
 use crate::wire::{JITTERS, LOSSES};
 
+/// What several tables have in common, at `$defs`; [`IN_PART`] is added to the name where nothing of it is required.
+const QUEUE: &str = "queue";
+const MARKER: &str = "marker";
+const IN_PART: &str = "_in_part";
+
 /// The schema of an experiment that may name the mechanisms of this registry. What a file that extends another lacks, the
 /// other may have: only without `extends` is anything required.
 #[must_use]
 pub fn schema(registry: &Registry) -> Json {
-    let whole = whole(registry);
+    let whole = whole();
     let mut schema = without_required(&whole);
+    let parts = [(QUEUE, queue(registry)), (MARKER, marker(registry))];
+    let defs: Map<String, Json> = (parts.iter())
+        .flat_map(|(name, part)| {
+            [((*name).to_owned(), part.clone()), (format!("{name}{IN_PART}"), without_required(part))]
+        })
+        .collect();
+    schema["$defs"] = Json::Object(defs);
     schema["if"] = json!({ "not": { "required": ["extends"] } });
     schema["then"] = whole;
     schema
@@ -28,14 +40,23 @@ fn without_required(schema: &Json) -> Json {
         Json::Object(keys) => {
             let kept = keys.iter().filter(|(key, value)| *key != "required" || !value.is_array());
             let renamed = |key: &String| if key == "oneOf" { "anyOf".to_owned() } else { key.clone() };
-            kept.map(|(key, value)| (renamed(key), without_required(value))).collect()
+            let changed = |(key, value): (&String, &Json)| match value {
+                Json::String(place) if key == "$ref" => (key.clone(), json!(format!("{place}{IN_PART}"))),
+                _ => (renamed(key), without_required(value)),
+            };
+            kept.map(changed).collect()
         }
         Json::Array(each) => each.iter().map(without_required).collect(),
         other => other.clone(),
     }
 }
 
-fn whole(registry: &Registry) -> Json {
+/// What is at `$defs` under this name.
+fn reference(name: &str) -> Json {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+fn queue(registry: &Registry) -> Json {
     let limit = quantity(Unit::Backlog, "The queue's hard limit.");
     let mut queue = one_of(
         "aqm",
@@ -47,8 +68,15 @@ fn whole(registry: &Registry) -> Json {
     if let Some(Json::Array(each)) = queue.get_mut("oneOf") {
         each.extend(scheduled);
     }
+    queue
+}
+
+fn marker(registry: &Registry) -> Json {
+    one_of("kind", &[], &registry.markers, "A marker and its parameters.")
+}
+
+fn whole() -> Json {
     let traffic = one_of("kind", &[], KINDS, "What the flows send. Default: bulk.");
-    let marker = one_of("kind", &[], &registry.markers, "A marker and its parameters.");
     let mut tcp = object(&Map::new(), &[], Tcp::FIELDS);
     tcp["description"] = json!("TCP: defaults of every flow, or what a group of flows changes of them.");
     json!({
@@ -77,11 +105,11 @@ fn whole(registry: &Registry) -> Json {
                     "description": "Integer picoseconds; the same with ns-2's random numbers; or ns-2's order of events and clock, too." },
             }), "The simulator."),
             "tcp": tcp,
-            "links": list(link(&queue), 1, "Links, each in both directions."),
-            "flows": list(flow(&marker, &traffic, &tcp), 1, "Groups of flows."),
+            "links": list(link(), 1, "Links, each in both directions."),
+            "flows": list(flow(&traffic, &tcp), 1, "Groups of flows."),
             "edges": list(table(&["node", "marker"], json!({
                 "node": name("The node at whose ingress data is marked."),
-                "marker": marker,
+                "marker": reference(MARKER),
             }), "An aggregate marker."), 0, "Aggregate markers."),
             "signals": list(signals(), 0, "Which mechanisms send signals to which."),
             "monitors": list(monitor(), 0, "What is sampled over time."),
@@ -115,7 +143,7 @@ fn scheduler(entry: &SchedulerEntry, registry: &Registry) -> Json {
     schema
 }
 
-fn link(queue: &Json) -> Json {
+fn link() -> Json {
     let direction = |doc: &str| {
         json!({
             "rate": quantity(Unit::Rate, &format!("Bits per second on the wire{doc}")),
@@ -124,7 +152,7 @@ fn link(queue: &Json) -> Json {
             "jitter": one_of("kind", &[], JITTERS, "Delays beyond the propagation delay. Default: none."),
             "loss": one_of("kind", &[], LOSSES, "Loss on the way. Default: none."),
             "delay": time(&format!("Propagation{doc}")),
-            "queue": queue,
+            "queue": reference(QUEUE),
         })
     };
     let mut properties = direction(".");
@@ -154,7 +182,7 @@ fn changes(key: &str, value: &Json) -> Json {
     )
 }
 
-fn flow(marker: &Json, traffic: &Json, tcp: &Json) -> Json {
+fn flow(traffic: &Json, tcp: &Json) -> Json {
     let rate = |doc: &str| quantity(Unit::Rate, doc);
     let range = r"^\s*[0-9.eE+-]+\s*[a-zµμ]*\s*\.\.\s*[0-9.eE+-]+\s*[mnpuµμ]?s\s*$";
     let rtt = json!({ "anyOf": [time("One for all."), { "type": "string", "pattern": range }] });
@@ -188,7 +216,7 @@ fn flow(marker: &Json, traffic: &Json, tcp: &Json) -> Json {
             "stop": or_list(time("A time."), "When they stop sending new data. Default: they do not stop."),
             "traffic": traffic,
             "contract": or_list(rate("A rate."), "The assured rate of each."),
-            "marker": marker,
+            "marker": reference(MARKER),
             "class": name("The class of their packets and acknowledgements where a scheduler serves classes."),
             "tcp": tcp,
         }),

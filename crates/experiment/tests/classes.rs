@@ -151,8 +151,7 @@ fn catalogue_and_schema_know_schedulers() {
     let drr = all.as_array().unwrap().iter().find(|m| m["name"] == "drr").unwrap();
     assert_eq!((&drr["kind"], &drr["parameters"][0]["name"]), (&json!("scheduler"), &json!("quantum")));
     let schema = schema(&registry);
-    let queues =
-        schema["then"]["properties"]["links"]["items"]["properties"]["queue"]["oneOf"].as_array().unwrap();
+    let queues = schema["$defs"]["queue"]["oneOf"].as_array().unwrap();
     let drr = queues.iter().find(|q| q["title"] == "drr").unwrap();
     let class = &drr["properties"]["classes"]["items"]["oneOf"][0];
     assert!(class["required"].as_array().unwrap().contains(&json!("quantum")));

@@ -390,7 +390,12 @@ fn the_schema_knows_every_key_the_parser_knows() {
         }
     }
     assert!(schema["properties"]["links"]["items"].get("required").is_none(), "the base may have it");
-    let rio = schema["then"]["properties"]["links"]["items"]["properties"]["queue"]["oneOf"]
+    for (part, place) in [(&schema, "#/$defs/queue_in_part"), (&schema["then"], "#/$defs/queue")] {
+        let queue = &part["properties"]["links"]["items"]["properties"]["queue"]["$ref"];
+        assert_eq!(queue.as_str(), Some(place));
+    }
+    assert!(schema["$defs"]["queue_in_part"]["anyOf"][0].get("required").is_none());
+    let rio = schema["$defs"]["queue"]["oneOf"]
         .as_array()
         .unwrap()
         .iter()

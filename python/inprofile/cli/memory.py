@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..run.memory import physical
-from ..run.pool import threads
 from .common import Refused
 
 if TYPE_CHECKING:
@@ -47,6 +46,8 @@ def room_for(scenario: Scenario, seeds: Sequence[int], jobs: int | None) -> None
     flows = scenario.flows
     if flows < MANY:
         return
+    from ..run.pool import threads
+
     needed, there = scenario.expected_memory(seeds, jobs), physical()
     runs, at_once = len(seeds), min(len(seeds), threads(jobs))
     what = (

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._input import seeds_in_order, visible
-from ..metrics.quantity import bits_per_second
-from ..metrics.summary import text_table
 from ..own import cost
-from ..run.csv_files import check_csv_place, write_csv
-from ..run.storage import check_place
 from .common import (
     INTERRUPTED,
     TERMINATED,
@@ -112,6 +108,10 @@ def run(
     json_: Json = False,
 ) -> None:
     """Run an experiment once per seed; print metrics with 95 % confidence intervals over the seeds."""
+    # Imported where they are needed: a shell that completes an option waits for this module.
+    from ..run.csv_files import check_csv_place, write_csv
+    from ..run.storage import check_place
+
     scenario = open_scenario(file, set_)
     which = None if seeds is None else seeds_of(seeds)
     if out is not None:
@@ -193,6 +193,7 @@ def _write_packets(
 def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -> Result:
     """Run and write the result; if interrupted, say what was kept."""
     from ..run.kept import InterruptedRun, run_kept
+    from ..run.storage import check_place
 
     try:
         place = check_place(out)
@@ -209,6 +210,8 @@ MOST_FLOWS = 12
 
 def as_text(result: Result, every: bool = False) -> str:
     """Metrics, contracts, then flows (all with `every`) or their groups, queues that matter, edge markers."""
+    from ..metrics.summary import text_table
+
     seeds = result.seeds
     head = f"{result.title}: seed{'s' * (len(seeds) != 1)} {_span(seeds)}"
     measure = result.provenance.effective["measure"]
@@ -246,6 +249,8 @@ def as_text(result: Result, every: bool = False) -> str:
 
 def _contracts(result: Result) -> list[str]:
     """How contracts were kept: a sentence and a table; nothing where there are none."""
+    from ..metrics.quantity import bits_per_second
+
     found = result.contracts
     if not found:
         return []

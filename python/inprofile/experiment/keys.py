@@ -9,6 +9,8 @@ from .mechanisms import schema
 
 __all__ = ["Key", "keys"]
 
+_Schema = Mapping[str, Any]
+
 
 class Key(NamedTuple):
     """One that may be set."""
@@ -32,33 +34,35 @@ def keys(given: Mapping[str, Any]) -> Iterator[Key]:
     >>> next(key.values for key in keys({}) if key.name == "tcp.profile")
     ('rfc', 'linux', 'ns2')
     """
-    return _within(schema(), given, "")
+    whole = schema()
+    return _within(whole, whole["$defs"], given, "")
 
 
-def _within(table: Mapping[str, Any], given: object, path: str) -> Iterator[Key]:
+def _within(table: _Schema, shared: _Schema, given: object, path: str) -> Iterator[Key]:
     there = given if isinstance(given, Mapping) else {}
     for name, key in table.get("properties", {}).items():
-        yield from _at(key, there.get(name), f"{path}{name}")
+        yield from _at(key, shared, there.get(name), f"{path}{name}")
 
 
-def _at(key: Mapping[str, Any], given: object, path: str) -> Iterator[Key]:
+def _at(key: _Schema, shared: _Schema, given: object, path: str) -> Iterator[Key]:
+    key = shared[key["$ref"].removeprefix("#/$defs/")] if "$ref" in key else key
     forms = key.get("oneOf", key.get("anyOf", ()))
     if "properties" in key:
-        yield from _within(key, given, f"{path}.")
+        yield from _within(key, shared, given, f"{path}.")
     elif any("properties" in form for form in forms):
-        yield from _one_of(forms, given, path)
+        yield from _one_of(forms, shared, given, path)
     elif "properties" in key.get("items", {}):
         tables = given if isinstance(given, Sequence) and not isinstance(given, str) else [{}]
         for number, one in enumerate(tables):
             named = one if isinstance(one, Mapping) else {}
             name = named.get("name", named.get("node", number))
-            yield from _within(key["items"], one, f"{path}.{name}.")
+            yield from _within(key["items"], shared, one, f"{path}.{name}.")
     else:
         words = ("true", "false") if key.get("type") == "boolean" else key.get("enum", ())
         yield Key(path, key.get("description", ""), tuple(map(str, words)))
 
 
-def _one_of(forms: Sequence[Mapping[str, Any]], given: object, path: str) -> Iterator[Key]:
+def _one_of(forms: Sequence[_Schema], shared: _Schema, given: object, path: str) -> Iterator[Key]:
     """The word that says which it is, and the keys of the one that is given."""
     there = given if isinstance(given, Mapping) else {}
     told: dict[str, list[str]] = {}
@@ -73,5 +77,5 @@ def _one_of(forms: Sequence[Mapping[str, Any]], given: object, path: str) -> Ite
         if any(name in its and its[name].get("const") == there.get(name, "") for name in told):
             for name, key in its.items():
                 if "const" not in key:
-                    yield from _at(key, there.get(name), f"{path}.{name}")
+                    yield from _at(key, shared, there.get(name), f"{path}.{name}")
             return
