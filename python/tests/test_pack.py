@@ -34,6 +34,7 @@ from inprofile.studies.pack import (
     listing,
     pack,
     uncompared,
+    unpack,
     verify,
 )
 
@@ -65,9 +66,7 @@ def file(plain: Path, tmp_path: Path) -> Path:
 
 
 def outcomes(file: Path, into: Path, **more: Any) -> dict[str, str]:
-    made = Pack(file)
-    made.unpack(into)
-    return {one.place: one.outcome for one in verify(made, into, **more)}
+    return {one.place: one.outcome for one in verify(Pack(file), into, **more)}
 
 
 def test_a_pack_gives_the_same_bytes_elsewhere(plain: Path, file: Path, tmp_path: Path) -> None:
@@ -322,9 +321,26 @@ def test_a_list_that_is_none_is_refused(file: Path, change: Any, said: str) -> N
 def test_a_list_of_other_results_than_its_folder_has_is_refused(
     file: Path, tmp_path: Path, change: Any, said: str
 ) -> None:
+    changed = crafted(file, change)
+    before = sorted(tmp_path.rglob("*"))
     with pytest.raises(Changed, match=said):
-        outcomes(crafted(file, change), tmp_path / "there")
-    assert not (tmp_path / "there.again").exists(), "nothing was run"
+        outcomes(changed, tmp_path / "there")
+    with pytest.raises(Changed, match=said):
+        unpack(Pack(changed), tmp_path / "there")
+    assert sorted(tmp_path.rglob("*")) == before, "nothing was written"
+
+
+def test_reports_that_are_not_run_again_are_named(plain: Path, tmp_path: Path) -> None:
+    work = tmp_path / "with"
+    shutil.copytree(plain, work)
+    shutil.rmtree(work / "s")
+    (work / "compare").mkdir()
+    (work / "compare" / "results.json").write_text(json.dumps({"schemes": []}))
+    packed = command("pack", "with", cwd=tmp_path)
+    assert "report compare/results.json: packed as it is, and not run again" in packed.stdout, packed.stderr
+    done = command("unpack", "--verify", "with.pack.zip", "--into", "there", cwd=tmp_path)
+    assert "Not run again: compare/results.json. Only runs, sweeps and suites are" in done.stdout, done.stderr
+    assert "1 file was not compared with anything, and may say anything: notes.md" in done.stdout
 
 
 def test_results_that_were_changed_are_different_and_what_was_not_compared_is_said(
@@ -343,7 +359,7 @@ def test_results_that_were_changed_are_different_and_what_was_not_compared_is_sa
     assert "r/metrics.csv" not in done.stdout.split("may say anything")[0]
     assert "files were not compared with anything, and may say anything: figure.txt, notes.md" in done.stdout
     made = Pack(file)
-    found = verify(made, made.unpack(tmp_path / "good"))
+    found = verify(made, tmp_path / "good")
     assert uncompared(made, found) == ["notes.md"]
 
 

@@ -9,7 +9,7 @@ from inprofile import Scenario, parse
 from inprofile.run.pool import Local
 from inprofile.studies.plan import Question, plan
 from inprofile.studies.plan.bench import Bench
-from inprofile.studies.plan.contracts import CHOSEN, confirmation, expected_runs
+from inprofile.studies.plan.contracts import CHOSEN, LEVEL, SAFEST, confirmation, expected_runs
 from inprofile.studies.plan.question import question_of
 from inprofile.studies.plan.search import runs_of
 from inprofile.studies.plan.smaller import scale_of, smaller
@@ -116,7 +116,9 @@ def test_the_promise_is_shown_on_the_network_itself(question: Question) -> None:
     answer = plan(question, trials=6, scale=4, progress=told.append)
     chosen = answer.chosen
     assert chosen is not None
-    assert len(chosen.runs.seeds) == confirmation(0.8)[0]
+    assert chosen.level == SAFEST[len(answer.tested) - 1], "the safest has most of the level"
+    assert sum(SAFEST) == pytest.approx(LEVEL)
+    assert len(chosen.runs.seeds) == confirmation(0.8, chosen.level)[0]
     again = answer.experiment().run(seeds=chosen.runs.seeds[:2])
     assert again.contracts.by_run()["best_effort"].tolist() == chosen.runs["best_effort"].tolist()[:2]
     assert answer.experiment().check().effective["flows"][0]["count"] == 16

@@ -153,7 +153,12 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
     ],
     "export": [_of("What was written.", {"folder": _TEXT, "files": _TEXTS, "rows": {}})],
     "plot": [_of("What was drawn.", {"file": _TEXT, "inches": {}})],
-    "pack": [_of("What was packed.", {"file": _TEXT, "files": _WHOLE, "sha256": _TEXT, "results": _TABLES})],
+    "pack": [
+        _of(
+            "What was packed.",
+            {"file": _TEXT, "files": _WHOLE, "sha256": _TEXT, "results": _TABLES, "reports": _TEXTS},
+        )
+    ],
     "unpack": [
         _of(
             "What was unpacked; with --verify what running it again gave.",

@@ -56,5 +56,6 @@ def _text(made: dict[str, Any]) -> str:
         f"  mechanism {m['name']}: {m.get('file') or m.get('wheel')}, {m['sha256'][:12]}…"
         for m in made["mechanisms"]
     ]
+    lines += [f"  report {name}: packed as it is, and not run again" for name in made["reports"]]
     lines.append(f"To run it again elsewhere, and compare: inprofile unpack --verify {made['file']}")
     return "\n".join(lines)

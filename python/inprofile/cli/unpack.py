@@ -53,7 +53,8 @@ def unpack(
     json_: Json = False,
 ) -> None:
     """Unpack what inprofile pack has written; with --verify run it again, and compare."""
-    from ..studies.pack import NoPack, Pack, Untrusted, uncompared
+    from ..studies.pack import NoPack, Pack, Untrusted, reports, uncompared
+    from ..studies.pack import unpack as write
     from ..studies.pack import verify as work
 
     try:
@@ -61,9 +62,12 @@ def unpack(
     except NoPack as error:
         raise Refused(str(error)) from None
     place = into or Path(file.name.removesuffix(".zip").removesuffix(".pack"))
-    with full_disk(place):
-        pack.unpack(place)
     if not verify:
+        try:
+            with full_disk(place):
+                write(pack, place)
+        except NoPack as error:
+            raise Refused(visible(str(error))) from None
         if json_:
             emit({"folder": str(place), "results": pack.about["results"], "verified": None})
         else:
@@ -94,12 +98,14 @@ def unpack(
         verified = [one.to_json() for one in found]
         emit({"folder": str(place), "again": str(again), "verified": verified, "not_compared": left})
     else:
-        say(_text(found, left, again, pack.about["versions"]))
+        say(_text(found, left, reports(left, pack.about["results"]), again, pack.about["versions"]))
     if not all(one.holds for one in found):
         raise typer.Exit(1)
 
 
-def _text(found: list[Compared], left: list[str], again: Path, versions: dict[str, str]) -> str:
+def _text(
+    found: list[Compared], left: list[str], reports: list[str], again: Path, versions: dict[str, str]
+) -> str:
     lines = []
     counts: dict[str, int] = {}
     for one in found:
@@ -112,7 +118,12 @@ def _text(found: list[Compared], left: list[str], again: Path, versions: dict[st
     if "same rows" in counts:
         others = ", ".join(f"{name} {version}" for name, version in versions.items())
         lines.append(f"Same rows are the same figures in files that other versions wrote ({others}).")
-    if left:
+    if reports:
+        lines.append(
+            f"Not run again: {_some(reports)}. Only runs, sweeps and suites are; to check a report, give the"
+            " command that made it again, and compare the two files."
+        )
+    if left := [name for name in left if name not in reports]:
         files = "1 file was" if len(left) == 1 else f"{len(left)} files were"
         lines.append(f"{files} not compared with anything, and may say anything: {_some(left)}")
     return "\n".join(visible(line, lines=False) for line in lines)

@@ -5,7 +5,19 @@
 """
 
 from .archive import Changed, NoPack, Pack
-from .listing import NotPacked, pack
-from .verify import Compared, Untrusted, uncompared, verify
+from .listing import NotPacked, pack, reports
+from .verify import Compared, Untrusted, uncompared, unpack, verify
 
-__all__ = ["Changed", "Compared", "NoPack", "NotPacked", "Pack", "Untrusted", "pack", "uncompared", "verify"]
+__all__ = [
+    "Changed",
+    "Compared",
+    "NoPack",
+    "NotPacked",
+    "Pack",
+    "Untrusted",
+    "pack",
+    "reports",
+    "uncompared",
+    "unpack",
+    "verify",
+]

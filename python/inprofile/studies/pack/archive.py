@@ -17,7 +17,7 @@ import shutil
 import stat
 import unicodedata
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -174,14 +174,16 @@ class Pack:
             more = f", and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise Changed(f"{self.file} was changed: {visible('; '.join(wrong[:5]), lines=False)}{more}")
 
-    def unpack(self, into: str | Path) -> Path:
+    def unpack(self, into: str | Path, check: Callable[[Path], None] = lambda _: None) -> Path:
         """Write its files into a new folder, whole or not at all; one with just these is left as it is.
 
+        `check` is given the folder before it has its name, and where it raises nothing of it stays.
         Raises FolderInUse where anything else is there, OSError.
         """
         place = Path(into)
         if place.exists():
             if self._is_there(place):
+                check(place)
                 return place
             raise FolderInUse(f"{place} is there, and holds something else: choose another by --into")
         check_folder(place.parent)
@@ -198,6 +200,7 @@ class Pack:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     with archive.open(name) as source, target.open("xb") as sink:
                         shutil.copyfileobj(source, sink, _BLOCK)
+            check(part)
             replace_folder(part, place)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...own.engine import __version__, engine_digest, package
@@ -23,8 +23,10 @@ from ..sweep import SweepError, read_sweep
 from ..sweep.plan import HEAD
 from .archive import CODE, FILES, flaw, write
 
-__all__ = ["NotPacked", "differences", "pack", "versions"]
+__all__ = ["NotPacked", "differences", "pack", "reports", "versions"]
 
+#: What studies write that are packed as they are: `compare`, `reproduce` and `atlas`, and `plan`.
+_REPORTS = ("results.json", "answer.json")
 #: Not part of the work: caches, version control, what begins with a dot.
 _LEFT_OUT = ("__pycache__", "node_modules")
 
@@ -89,7 +91,8 @@ def pack(folder: str | Path, out: str | Path) -> dict[str, Any]:
     }
     named: dict[str, Path | bytes] = {f"{FILES}/{name}": path for name, path in files.items()}
     digest = write(target, about, named | code)
-    return {**about, "file": str(target), "files": len(named), "sha256": digest}
+    as_they_are = reports(files, about["results"])
+    return {**about, "file": str(target), "files": len(named), "sha256": digest, "reports": as_they_are}
 
 
 def _files(place: Path) -> Iterator[tuple[str, Path]]:
@@ -134,6 +137,13 @@ def _result(place: Path, where: str, last: str) -> Iterator[_Found]:
         yield _Found(where, "sweep", sweep.title, digest, head["seeds"], head["version"], own, sweep.sources)
     else:
         yield from _suite(place, where)
+
+
+def reports(files: Iterable[str], results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Reports among the files of a folder that are none of these results, which alone can be run again."""
+    known = {one["place"] for one in results}
+    places = ((str(PurePosixPath(name).parent), name) for name in files)
+    return [name for place, name in places if PurePosixPath(name).name in _REPORTS and place not in known]
 
 
 def differences(place: Path, files: Iterable[str], listed: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -31,7 +31,7 @@ from ..sweep.plan import HEAD, plan_of
 from .archive import FILES, Changed, Pack
 from .listing import differences, versions
 
-__all__ = ["Compared", "Untrusted", "uncompared", "verify"]
+__all__ = ["Compared", "Untrusted", "uncompared", "unpack", "verify"]
 
 _OF = "verified.json"
 Work = Sequence[tuple[Scenario, float]]
@@ -65,11 +65,32 @@ class Compared:
         return {**vars(self), "details": list(self.details), "compared": len(self.compared)}
 
 
+def _names_of(pack: Pack) -> list[str]:
+    """The files of a pack's folder."""
+    return [name.removeprefix(f"{FILES}/") for name in pack.files if name.startswith(f"{FILES}/")]
+
+
 def uncompared(pack: Pack, found: Sequence[Compared]) -> list[str]:
     """Files of a pack's folder that nothing was compared with: notes, figures, results that were not run."""
     compared = {name for one in found for name in one.compared}
-    names = (name.removeprefix(f"{FILES}/") for name in pack.files if name.startswith(f"{FILES}/"))
-    return sorted(name for name in names if name not in compared)
+    return sorted(name for name in _names_of(pack) if name not in compared)
+
+
+def unpack(pack: Pack, into: Path) -> None:
+    """Write a pack's files into a new folder, if its list is of what they are.
+
+    Raises Changed, with nothing written, where it is not; FolderInUse, OSError.
+    """
+
+    def check(place: Path) -> None:
+        if wrong := differences(place / FILES, _names_of(pack), pack.about["results"]):
+            more = f", and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+            raise Changed(
+                f"{pack.file}: pack.json does not go with its folder: {'; '.join(wrong[:5])}{more}."
+                " Nothing was written"
+            )
+
+    pack.unpack(into, check)
 
 
 def verify(
@@ -80,16 +101,13 @@ def verify(
     jobs: int | None = None,
     tell: Callable[[str, Work], None] = lambda what, work: None,
 ) -> list[Compared]:
-    """Run every result of a pack again, in a folder beside `into`, where it is unpacked, and compare.
+    """Unpack a pack into the folder `into`, run every result again in a folder beside it, and compare.
 
     What is finished stays there: an interrupted call goes on. `trust` lets the pack's mechanisms in Python
     run; `tell` is told what is run, with examples that stand for all of it. Raises Changed where the pack's
     list is not of what its folder has, Untrusted, FolderInUse, OSError, KeyboardInterrupt.
     """
-    names = [name.removeprefix(f"{FILES}/") for name in pack.files if name.startswith(f"{FILES}/")]
-    if wrong := differences(into / FILES, names, pack.about["results"]):
-        more = f", and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise Changed(f"{pack.file}: pack.json does not go with its folder: {'; '.join(wrong[:5])}{more}")
+    unpack(pack, into)
     if (code := [m for m in pack.about["mechanisms"] if "file" in m]) and not trust:
         named = ", ".join(f"{m['name']} in {into / m['file']}" for m in code)
         raise Untrusted(

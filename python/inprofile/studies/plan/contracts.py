@@ -40,8 +40,13 @@ _FINALISTS, _EACH = 8, 2
 CHOSEN = range(1001, 1017)
 """Seeds that candidates are chosen by where a run takes long."""
 TODAY = range(1001, 1009)
-_RACED, _WHOLE = 4, 4
-"""Then so many schemes are searched, and so many settings tried on the network itself at a time."""
+_RACED, _WHOLE, _LOOKED = 3, 2, 4
+"""Then so many schemes are searched, and so many settings tried on the network itself at a time, of so many
+that are best on the smaller one."""
+SAFEST = (0.04, 0.005, 0.005)
+"""The levels of the candidates then, together LEVEL: the safest is tested first, and with fewer runs."""
+_BEGUN = 16
+"""A test looks after so many runs whether it has failed, and after twice as many each time."""
 _LEAST_RUNS = 300
 """A share of runs is shown with at least so many."""
 
@@ -59,6 +64,8 @@ class Confirmed:
     allowed: int
     """Failures that it allows."""
     met: bool
+    level: float = LEVEL / CANDIDATES
+    """Of the test: the probability, at most, that it passes a share below the goal's."""
 
     @property
     def failures(self) -> int:
@@ -71,7 +78,7 @@ class Confirmed:
         from scipy.special import betaincinv
 
         good, n = self.runs.kept, len(self.runs.seeds)
-        return 0.0 if good == 0 else float(betaincinv(good, n - good + 1, LEVEL / CANDIDATES))
+        return 0.0 if good == 0 else float(betaincinv(good, n - good + 1, self.level))
 
 
 @dataclass(frozen=True)
@@ -135,15 +142,15 @@ class Answer:
         return self.question.put(best.scheme, best.settings)
 
 
-def confirmation(share: float) -> tuple[int, int]:
-    """How many fresh runs a test has, and how many failures it allows, at a third of 5 %.
+def confirmation(share: float, level: float = LEVEL / CANDIDATES) -> tuple[int, int]:
+    """How many fresh runs a test has, and how many failures it allows, at a third of 5 % or another level.
 
-    >>> confirmation(0.99), confirmation(0.95)
-    ((408, 0), (300, 7))
+    >>> confirmation(0.99), confirmation(0.95), confirmation(0.99, SAFEST[0])
+    ((408, 0), (300, 7), (321, 0))
     """
     from scipy.special import bdtr
 
-    level, failures = LEVEL / CANDIDATES, 1.0 - share
+    failures = 1.0 - share
     runs = _LEAST_RUNS
     while bdtr(0, runs, failures) > level:
         runs += 1
@@ -157,12 +164,12 @@ def expected_runs(question: Question, trials: int = TRIALS, scale: int | None = 
     """About how many runs a plan takes, and how many packets they send."""
     each, schemes = question.scenario.expected_packets(seeds=1), len(question.schemes)
     k = scale_of(question) if scale is None else scale
-    shown = confirmation(question.goal.kept)[0]
+    shown = confirmation(question.goal.kept, *([] if k == 1 else SAFEST[:1]))[0]
     if k == 1:
         runs = schemes * trials * 6 + _FINALISTS * len(SELECTED) + shown + 400
         return runs, runs * each
     raced = min(_RACED, schemes)
-    small = (schemes - raced) * (trials // 3) * 3 + raced * trials * 6 + _FINALISTS * len(CHOSEN) + 200
+    small = (schemes - raced) * (trials // 3) * 3 + raced * trials * 6 + _LOOKED * len(CHOSEN) + 150
     whole = shown + _WHOLE * len(CHOSEN) + len(TODAY)
     return small + whole, (small / k + whole) * each
 
@@ -209,7 +216,8 @@ def _found(question: Question, bench: Bench, trials: int, scale: int, tell: Call
     tried = _tried(searched, bench, trials, scale, tell)
     tell(f"the best settings with {len(SELECTED if scale == 1 else CHOSEN)} other seeds")
     everything = [t for found in tried.values() for t in found]
-    finalists = selected(searched, bench, everything, SELECTED if scale == 1 else CHOSEN, _FINALISTS, _EACH)
+    seeds, most = (SELECTED, _FINALISTS) if scale == 1 else (CHOSEN, _LOOKED)
+    finalists = selected(searched, bench, everything, seeds, most, _EACH)
     if scale > 1:
         finalists = _on_the_network(question, bench, finalists, tell)
     tested: list[Confirmed] = []
@@ -218,15 +226,15 @@ def _found(question: Question, bench: Bench, trials: int, scale: int, tell: Call
         # Chosen by few seeds, and a test that fails costs as long as one that does not: the safest first.
         candidates.sort(key=lambda t: -t.judged.margin)
     for candidate in candidates:
-        words = f"{candidate.scheme.title} on {confirmation(question.goal.kept)[0]} fresh seeds"
-        tell(words)
-        tested.append(_confirmed(question, bench, candidate, len(tested)))
+        level = LEVEL / CANDIDATES if scale == 1 else SAFEST[len(tested)]
+        tell(f"{candidate.scheme.title} on {confirmation(question.goal.kept, level)[0]} fresh seeds")
+        tested.append(_confirmed(question, bench, candidate, len(tested), level))
         if tested[-1].met:
             break
     answer = Answer(question, tried, finalists, tested, today, scale=scale)
     if answer.chosen is not None:
         tell("settings around it, and more customers")
-        near = _around(searched, bench, answer.chosen.tried)
+        near = _around(searched, bench, answer.chosen.tried, AROUND if scale == 1 else TODAY)
         room = _room(searched, bench, answer.chosen.tried, scale)
         return _with(answer, bench, near=near, room=room)
     tell("no setting meets the goal: what would have to change")
@@ -252,8 +260,12 @@ def _on_the_network(
     question: Question, bench: Bench, found: Sequence[Tried], tell: Callable[[str], None]
 ) -> list[Tried]:
     """The best of the smaller network on the network itself; steps from the best where none is enough."""
-    tell(f"the best {_WHOLE} of these on the network itself")
-    made = _judged(question, bench, [(t.scheme, t.settings) for t in found[:_WHOLE]])
+    made: list[Tried] = []
+    for begin in range(0, len(found), _WHOLE):
+        tell(f"the best of these on the network itself, {_WHOLE} at a time")
+        made += _judged(question, bench, [(t.scheme, t.settings) for t in found[begin : begin + _WHOLE]])
+        if any(t.judged.violation == 0 for t in made):
+            break
     chance = random.Random(1)  # noqa: S311 - what is drawn is no secret
     for step in STEPS:
         best = max(made, key=lambda t: t.judged.score)
@@ -292,22 +304,20 @@ def _candidates(finalists: Sequence[Tried]) -> list[Tried]:
     return [*first, max(met[CANDIDATES - 1 :], key=lambda t: t.judged.margin)]
 
 
-def _confirmed(question: Question, bench: Bench, candidate: Tried, number: int) -> Confirmed:
+def _confirmed(question: Question, bench: Bench, candidate: Tried, number: int, level: float) -> Confirmed:
     """Run a candidate on fresh seeds, until the test is decided."""
-    wanted, allowed = confirmation(question.goal.kept)
+    wanted, allowed = confirmation(question.goal.kept, level)
     start = _FRESH + 100_000 * number
     experiment = question.put(candidate.scheme, candidate.settings)
-    step = max(1, wanted // 4)
-    runs = None
-    for end in [*range(step, wanted, step), wanted]:
+    end = min(_BEGUN, wanted)
+    runs = bench.run([(experiment, range(start, start + end))])[0]
+    # With more failures than are allowed the rest would change nothing.
+    while end < wanted and end - runs.kept <= allowed:
+        end = min(2 * end, wanted)
         runs = bench.run([(experiment, range(start, start + end))])[0]
-        # More failures than are allowed: the rest would change nothing.
-        if end - runs.kept > allowed:
-            break
-    assert runs is not None  # noqa: S101
     n = len(runs.seeds)
     met = n == wanted and n - runs.kept <= allowed and _others_met(question, runs)
-    return Confirmed(candidate, runs, wanted, allowed, met)
+    return Confirmed(candidate, runs, wanted, allowed, met, level)
 
 
 def _others_met(question: Question, runs: RunFigures) -> bool:
@@ -327,7 +337,7 @@ def figure_of(runs: RunFigures, name: str) -> Estimate:
     return figure_over_runs(name, runs[name].tolist())
 
 
-def _around(question: Question, bench: Bench, chosen: Tried) -> list[Near]:
+def _around(question: Question, bench: Bench, chosen: Tried, seeds: Sequence[int]) -> list[Near]:
     """Each setting lower and higher, all else as it is."""
     wanted = []
     for key, value in chosen.settings.items():
@@ -337,7 +347,7 @@ def _around(question: Question, bench: Bench, chosen: Tried) -> list[Near]:
             if abs(moved / value - 1) > 0.01:
                 wanted.append((key, moved))
     experiments = [question.put(chosen.scheme, {**chosen.settings, key: x}) for key, x in wanted]
-    runs = runs_of(question, bench, [(e, AROUND) for e in experiments])
+    runs = runs_of(question, bench, [(e, seeds) for e in experiments])
     return [
         Near(key, x, x / chosen.settings[key], judge(question, r), r)
         for (key, x), r in zip(wanted, runs, strict=True)
