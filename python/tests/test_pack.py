@@ -8,6 +8,7 @@ import io
 import json
 import marshal
 import os
+import random
 import shutil
 import signal
 import stat
@@ -227,6 +228,32 @@ def resealed(files: dict[str, bytes]) -> None:
 def test_a_changed_pack_is_refused_with_what_changed(file: Path, change: Any, said: str) -> None:
     with pytest.raises(Changed, match=said):
         Pack(rewritten(file, change))
+
+
+def test_no_bit_of_a_file_or_its_header_can_be_changed_nor_anything_be_put_between(
+    file: Path, tmp_path: Path
+) -> None:
+    data = file.read_bytes()
+    with zipfile.ZipFile(file) as archive:
+        end, offsets = archive.start_dir, [info.header_offset for info in archive.infolist()]
+    chance = random.Random(7)  # noqa: S311 - what is drawn is no secret
+    changed = tmp_path / "changed.zip"
+    for place in [
+        *(o + i for o in offsets for i in (0, 4, 6, 8, 10, 20, 24, 31)),
+        *chance.choices(range(end), k=60),
+    ]:
+        bit = 1 << chance.randrange(8)
+        changed.write_bytes(data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :])
+        with pytest.raises(NoPack):
+            Pack(changed)
+    changed.write_bytes(data + b"more")
+    with pytest.raises(NoPack):
+        Pack(changed)
+    shutil.copy(file, changed)
+    with zipfile.ZipFile(changed, "a") as archive:
+        archive.comment = b"RED wins"
+    with pytest.raises(Changed, match="something after the last of its files"):
+        Pack(changed)
 
 
 @pytest.mark.parametrize("code", ["/etc/passwd", "../../evil.py", "folder/notes.md"])

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import stat
+import struct
 import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +34,9 @@ FORMAT = 1
 MOST_FILES = 100_000
 _BLOCK = 1 << 20
 _DATE = (1980, 1, 1, 0, 0, 0)
+_HEADER = struct.Struct("<4s5H3L2H")
+"""What stands before a file in an archive; the last two are the lengths of its name and of what follows."""
+_SMALL, _END = 1 << 30, 22
 _NAME = re.compile(r"[^\x00-\x1f\x7f\\:]+")
 
 
@@ -109,6 +114,7 @@ class Pack:
             with zipfile.ZipFile(self.file) as archive:
                 infos = archive.infolist()
                 _check_members(self.file, infos)
+                _check_layout(self.file, archive, infos)
                 self.about = self._list(archive, infos)
                 self._check_files(archive, infos)
         except NoPack:
@@ -238,6 +244,30 @@ def _check_members(file: Path, infos: list[zipfile.ZipInfo]) -> None:
     total = sum(info.file_size for info in infos)
     if total > file.stat().st_size:
         raise NoPack(f"{file} says that it holds {total:,} bytes, more than it has itself")
+
+
+def _check_layout(file: Path, archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> None:
+    """Raise Changed where a header is not as the directory says, or something lies between or after files."""
+    place = 0
+    with file.open("rb") as raw:
+        for info in infos:
+            raw.seek(place)
+            head = raw.read(_HEADER.size)
+            if info.header_offset != place or len(head) < _HEADER.size:
+                break
+            name, extra = _HEADER.unpack(head)[-2:]
+            whole = head + raw.read(name + extra)
+            # Zip has another header for files of 2 GiB.
+            if info.file_size < _SMALL and (whole != info.FileHeader() or info.date_time != _DATE):
+                break
+            place += len(whole) + info.file_size
+        else:
+            raw.seek(-_END, os.SEEK_END)
+            if place == archive.start_dir and not archive.comment and raw.read(4) == b"PK\5\6":
+                return
+            raise Changed(f"{file} was changed: there is something after the last of its files")
+    shown = visible(info.filename, lines=False)
+    raise Changed(f"{file} was changed: what stands before {shown} is not what inprofile pack writes")
 
 
 def flaw(names: Iterable[str]) -> str:
