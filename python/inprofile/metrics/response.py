@@ -1,7 +1,8 @@
 """Response functions of TCP: the rate that a loss rate and a round-trip time allow, by congestion control.
 
-Means over the sawtooth, in segments a second. They hold for long flows with losses far apart and without
-timeouts: enough to say what loss and round-trip time alone would make of a flow beside another.
+Means over the sawtooth, in segments a second, of long flows with losses far apart; `with_timeouts` adds the
+retransmission timeouts of a flow with many: enough to say what loss and round-trip time alone would make of a
+flow beside another.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Law", "law_of"]
+__all__ = ["Law", "law_of", "with_timeouts"]
 
 #: RFC 9438 §4.6, §5: CUBIC's factor after a loss and its constant.
 BETA, C = 0.7, 0.4
@@ -46,6 +47,17 @@ def cubic(p: float, rtt: float) -> float:
     """
     window: float = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (rtt / p) ** 0.75
     return max(window / rtt, mathis(p, rtt))
+
+
+def with_timeouts(law: Law, p: float, rtt: float, rto: float) -> float:
+    """A law's rate with the waits for an RTO of so many s (Padhye et al. 1998, Eq. 30).
+
+    >>> reno = law_of("reno")
+    >>> round(with_timeouts(reno, 0.001, 0.1, 1.0), 1), round(with_timeouts(reno, 0.3, 0.1, 1.0), 1)
+    (378.8, 0.8)
+    """
+    waits = rto * min(1.0, 3 * math.sqrt(3 * p / 8)) * p * (1 + 32 * p * p)
+    return 1 / (1 / law.rate(p, rtt) + waits)
 
 
 _RENO = Law("the Mathis model, 1/(RTT·√loss),", mathis)

@@ -3,7 +3,7 @@
 A cause is something in the experiment that can be removed, and `changes` removes it and nothing else: so it
 can be tried (`removal.py`). Which cause it is follows from what would be left of the gap without it, by the
 law of the flow's TCP where its losses hold it down. Causes that would close equally much are a tie, and it is
-said; and so is it where only two together would do.
+said; and so is it where only two together would do, or three.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...metrics.quantity import bits_per_second, number, quantity
-from ...metrics.response import law_of
 from .facts import COLOURED, DATAGRAMS, LOSS_BASED, TCP, Facts
 
 __all__ = ["KINDS", "Cause", "Verdict", "judged", "sentence"]
@@ -69,25 +68,30 @@ class Cause:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is named: one cause; two that tie; or two that only together would do."""
+    """What is named: one cause; two that tie; or two or three that only together would do."""
 
     causes: tuple[Cause, ...] = ()
     together: bool = False
-    """Whether both have to go."""
+    """Whether all of them have to go."""
     considered: tuple[Cause, ...] = ()
     """All that the figures point to."""
 
 
 def judged(f: Facts) -> Verdict:
-    """The cause, or two. None where no figure points to any of the set."""
+    """The cause, or several. None where no figure points to any of the set."""
     found = (*_bounds(f), *_of_losses(f))
     alone = {c.kind: _closes(f, found, (c,)) for c in found}
     ordered = sorted((c for c in found if alone[c.kind] > _EQUAL), key=lambda c: -alone[c.kind])
-    pairs = [(_closes(f, found, pair), pair) for pair in itertools.combinations(found, 2)]
-    most, pair = max(pairs, key=lambda one: one[0], default=(0.0, ()))
-    best = alone[ordered[0].kind] if ordered else 0.0
-    if best < _ENOUGH and most >= best + 2 * _EQUAL:
-        return Verdict(pair, True, found)
+    best = most = alone[ordered[0].kind] if ordered else 0.0
+    together: tuple[Cause, ...] = ()
+    for count in (2, 3):
+        # One more only where fewer are not enough, and it does more.
+        closed = [(_closes(f, found, some), some) for some in itertools.combinations(found, count)]
+        more, some = max(closed, key=lambda one: one[0], default=(0.0, ()))
+        if most < _ENOUGH and more >= most + (_EQUAL if more >= _ENOUGH else 2 * _EQUAL):
+            most, together = more, some
+    if together:
+        return Verdict(together, True, found)
     return Verdict(tuple(c for c in ordered if alone[c.kind] >= best - _EQUAL)[:2], False, found)
 
 
@@ -98,7 +102,7 @@ def sentence(f: Facts, verdict: Verdict, against: str) -> str:
     if len(causes) < 2:
         return f"{head} because {causes[0].because}."
     if verdict.together:
-        return f"{head} because {causes[0].because}; and besides, {causes[1].because}."
+        return f"{head} because {'; and besides, '.join(cause.because for cause in causes)}."
     either = "of one of two causes that the figures do not tell apart"
     return f"{head} because {either}: {causes[0].because}; or {causes[1].because}."
 
@@ -124,8 +128,7 @@ def _by_losses(f: Facts) -> float:
     """What its losses would let it have without any bound."""
     if not f.is_tcp or f.loss <= 0:
         return f.goal
-    law = law_of(str(f.tcp.get("congestion", "reno")))
-    return law.rate(f.loss, f.rtt) * f.packet
+    return f.by_losses(f.loss, f.rtt)
 
 
 def _without(f: Facts, rate: float, share: float) -> float:
@@ -136,8 +139,7 @@ def _without(f: Facts, rate: float, share: float) -> float:
     if not p or not share:
         return rate
     left = max(p * (1 - share), p / 100)
-    law = law_of(str(f.tcp.get("congestion", "reno")))
-    return rate * law.rate(left, f.rtt) / law.rate(p, f.rtt)
+    return rate * f.by_losses(left, f.rtt) / f.by_losses(p, f.rtt)
 
 
 # Bounds of its own: what it could not exceed on an empty link.
@@ -423,8 +425,7 @@ def _rtt(f: Facts) -> Iterator[Cause]:
     theirs = f.peers_of("rtt")
     if "rtt" not in f.settings or f.of("rtt") < 1.2 * theirs:
         return
-    law = law_of(str(f.tcp.get("congestion", "reno")))
-    rate = f.got_there * law.rate(f.loss, theirs + f.queueing) / law.rate(f.loss, f.rtt)
+    rate = f.got_there * f.by_losses(f.loss, theirs + f.queueing) / f.by_losses(f.loss, f.rtt)
     own = [runs[0] for runs in f.rows.values() if runs[0]["group"] == f.group]
     rtts = [theirs if row["flow"] in f.flows else float(row["rtt"]) for row in own]
     because = (

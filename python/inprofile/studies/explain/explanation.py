@@ -75,10 +75,10 @@ class Explanation:
     goal: float | None
     """bit/s that it missed: its contract, or what the others got; None where nothing is amiss."""
     causes: tuple[Cause, ...]
-    """What held it down, two where they tie or have to go together; empty where nothing is amiss, or where
-    no cause of the set fits."""
+    """What held it down, several where they tie or have to go together; empty where nothing is amiss, or
+    where no cause of the set fits."""
     together: bool
-    """Whether the two only together would do."""
+    """Whether they only together would do."""
     considered: tuple[Cause, ...]
     """All that the figures point to."""
     because: str
