@@ -425,7 +425,8 @@ def _rtt(f: Facts) -> Iterator[Cause]:
     theirs = f.peers_of("rtt")
     if "rtt" not in f.settings or f.of("rtt") < 1.2 * theirs:
         return
-    rate = f.got_there * f.by_losses(f.loss, theirs + f.queueing) / f.by_losses(f.loss, f.rtt)
+    # A shorter RTT brings fewer RTOs, too: the law is without them.
+    rate = f.got_there * f.law.rate(f.loss, theirs + f.queueing) / f.law.rate(f.loss, f.rtt)
     own = [runs[0] for runs in f.rows.values() if runs[0]["group"] == f.group]
     rtts = [theirs if row["flow"] in f.flows else float(row["rtt"]) for row in own]
     because = (

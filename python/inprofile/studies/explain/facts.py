@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ...metrics.quantity import bits_per_second, in_seconds
-from ...metrics.response import law_of, with_timeouts
+from ...metrics.response import Law, law_of, with_timeouts
 from ...metrics.stats import mean
 
 __all__ = ["COLOURED", "DATAGRAMS", "LOSS_BASED", "TCP", "Facts", "Loss"]
@@ -224,11 +224,15 @@ class Facts:
         """bit/s while it was there."""
         return self.got / self.there if self.there else self.got
 
+    @cached_property
+    def law(self) -> Law:
+        """The response function of its TCP."""
+        return law_of(str(self.tcp.get("congestion", "reno")))
+
     def by_losses(self, loss: float, rtt: float) -> float:
         """bit/s that its TCP gets at this loss rate and round-trip time, with nothing else in its way."""
-        law = law_of(str(self.tcp.get("congestion", "reno")))
         rto = max(in_seconds(str(self.tcp.get("min_rto", "1 s"))), 2 * rtt)
-        return with_timeouts(law, loss, rtt, rto) * self.packet
+        return with_timeouts(self.law, loss, rtt, rto) * self.packet
 
     @cached_property
     def rtt(self) -> float:

@@ -91,7 +91,7 @@ def pack(folder: str | Path, out: str | Path) -> dict[str, Any]:
     }
     named: dict[str, Path | bytes] = {f"{FILES}/{name}": path for name, path in files.items()}
     digest = write(target, about, named | code)
-    as_they_are = reports(files, about["results"])
+    as_they_are = reports(files, [r.to_json() for r in results])
     return {**about, "file": str(target), "files": len(named), "sha256": digest, "reports": as_they_are}
 
 
