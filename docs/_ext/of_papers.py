@@ -1,10 +1,11 @@
 """A paper on the site's pages: its reference, its claims, their verdicts, and where each holds.
 
-Directives: `advice NAME`, `paper NAME` and `claims NAME`, from the paper's folder.
+Directives: `advice NAME`, `paper NAME` and `claims NAME`, from the paper's folder; `papers`, a table of all.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from from_code import html, table
 
-from inprofile.papers import Paper, advice, load, today, verdicts
+from inprofile.papers import Paper, advice, load, names, today, verdicts
 from inprofile.papers.judge import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.studies.atlas.store import committed
@@ -30,6 +31,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Make the directives known to Sphinx."""
     app.add_directive("advice", AdviceDirective)
     app.add_directive("paper", PaperDirective)
+    app.add_directive("papers", PapersDirective)
     app.add_directive("claims", Claims)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -74,6 +76,29 @@ def _ready(paper: Paper, about: Mapping[str, Any], sentence: str) -> str:
         f"<p>As an experiment: <code>inprofile reproduce {paper.name} --quick</code> writes"
         f" <code>reports/{paper.name}/experiment.toml</code>.</p>{pastes}"
     )
+
+
+class PapersDirective(Directive):
+    """A row a paper: whether to use what it proposes, and how many claims came to what."""
+
+    def run(self) -> list[nodes.Node]:
+        """Take them from the papers' folders; raise ValueError where one has no verdicts or advice."""
+        papers = sorted((load(name) for name in names()), key=lambda paper: paper.claims[0].id)
+        heads = ("paper", "use it?", "its claims, in the primary set-up")
+        return [html(table(heads, [_row(paper) for paper in papers], "papers"))]
+
+
+def _row(paper: Paper) -> tuple[str, str, str]:
+    about, judged = advice.committed(paper), verdicts.committed(paper)
+    if about is None or judged is None:
+        raise ValueError(f"{paper.name} has no verdicts or no advice with figures: make renew")
+    answer = advice.sentences(paper, *about)[0].text.split(". ")[0].rstrip(".")
+    found = Counter(c["verdict"] for c in judged["claims"] if c["setup"] == paper.setups[0].id)
+    counts = ", ".join(f"{found[v]} {v.words}" for v in Verdict if found[v])
+    said = f"{found.total()}: {counts}"
+    who = f"{paper.about['authors'][0].split()[-1]} {paper.about['year']}"
+    link = f"{paper.claims[0].id[0]}. <a href='{paper.name}.html'>{escape(who)}</a>, {escape(paper.short)}"
+    return link, f"{escape(answer)}.", escape(said)
 
 
 class PaperDirective(Directive):

@@ -49,8 +49,8 @@ Q = "links.bottleneck.queue."
 
 def test_the_schemes_differ_in_nothing_but_the_ledger() -> None:
     made = {job.cell: job for batch in jobs(PAPER, quick=True, full=True) for job in batch}
-    red = made[Cell("b-long", "unequal", "red")]
-    fdd = made[Cell("b-long", "unequal", "fdd")]
+    red = made[Cell("accounts-kept-long", "unequal", "red")]
+    fdd = made[Cell("accounts-kept-long", "unequal", "fdd")]
     assert fdd.values == {
         **red.values,
         Q + "aqm": "fdd_red",
@@ -60,7 +60,7 @@ def test_the_schemes_differ_in_nothing_but_the_ledger() -> None:
         Q + "idle_penalty": "keep",
     }
     assert (red.file, red.seeds) == (fdd.file, fdd.seeds)
-    assert made[Cell("a", "equal", "red", "", "limit", "10")].values == {
+    assert made[Cell("all-drops", "equal", "red", "", "limit", "10")].values == {
         "links.bottleneck.queue.limit": "10 packets",
         "monitors": [],
     }
@@ -68,10 +68,10 @@ def test_the_schemes_differ_in_nothing_but_the_ledger() -> None:
 
 def test_a_placebo_of_reds_has_none_of_the_ledgers_options() -> None:
     made = {job.cell: job for batch in jobs(PAPER) for job in batch}
-    assert made[Cell("a", "equal", "fdd", "front")].values == {Q + "drop": "front"}
-    own = made[Cell("a", "equal", "fdd", "own")].values
-    assert own == {**made[Cell("a", "equal", "fdd")].values, Q + "victim_flow": "own"}
-    assert Cell("b", "equal", "fdd", "front") not in made
+    assert made[Cell("all-drops", "equal", "fdd", "front")].values == {Q + "drop": "front"}
+    own = made[Cell("all-drops", "equal", "fdd", "own")].values
+    assert own == {**made[Cell("all-drops", "equal", "fdd")].values, Q + "victim_flow": "own"}
+    assert Cell("accounts-kept", "equal", "fdd", "front") not in made
 
 
 def test_readings_are_crossed_whole() -> None:
@@ -85,8 +85,8 @@ def test_readings_are_crossed_whole() -> None:
         Q + "idle_from": "departure",
     }
     made = {job.cell for batch in jobs(PAPER, full=True) for job in batch}
-    assert all(Cell("a", t, "fdd", name) in made for t in ("equal", "unequal") for name in cells)
-    assert all(Cell("a", "equal", "fdd", name, "limit", "10") in made for name in cells)
+    assert all(Cell("all-drops", t, "fdd", name) in made for t in ("equal", "unequal") for name in cells)
+    assert all(Cell("all-drops", "equal", "fdd", name, "limit", "10") in made for name in cells)
 
 
 def test_set_up_a_is_what_the_readings_have_as_defaults() -> None:
@@ -171,7 +171,7 @@ def _result(drops: Mapping[int, tuple[int, int]]) -> Any:
 
 def test_both_readings_of_eq_1_by_hand() -> None:
     # Flow 0 loses 12, flow 1 loses 4: by avgRTT/RTT (2 and 2/3) 24 and 2.67, by its inverse 6 and 6.
-    m = measure(_result({1: (10, 2), 2: (2, 2)}), Cell("a", "unequal", "fdd"), PAPER)
+    m = measure(_result({1: (10, 2), 2: (2, 2)}), Cell("all-drops", "unequal", "fdd"), PAPER)
     assert m["drops"].tolist() == [16.0, 8.0]
     assert m["spread_drops"] == pytest.approx([0.5, 0.0])
     assert m["spread_packets"] == pytest.approx([4.0, 0.0])
@@ -185,7 +185,7 @@ def test_both_readings_of_eq_1_by_hand() -> None:
 
 
 def test_what_an_oracle_tells_is_no_estimate() -> None:
-    m = measure(_result({1: (1, 1), 2: (1, 1)}), Cell("a-long", "unequal", "fdd", "oracle"), PAPER)
+    m = measure(_result({1: (1, 1), 2: (1, 1)}), Cell("all-drops-long", "unequal", "fdd", "oracle"), PAPER)
     assert "rtt_error" not in m.values
 
 
@@ -284,11 +284,11 @@ def test_the_cost_is_of_equal_rounds_and_judged_by_its_ratios() -> None:
     ],
 )
 def test_without_its_effect_a_claim_does_not_reproduce(claim: str, measure: str, value: float) -> None:
-    assert _judged(**{measure: {"fdd": value}})[claim, "a"].verdict.value != "reproduced"
+    assert _judged(**{measure: {"fdd": value}})[claim, "all-drops"].verdict.value != "reproduced"
 
 
 def test_claim_d2_looks_at_every_point_of_both_figures() -> None:
-    labels = [c.comparison.topology for c in _judged()["D2", "a"].comparisons]
+    labels = [c.comparison.topology for c in _judged()["D2", "all-drops"].comparisons]
     assert labels[:2] == ["equal RTTs", "RTTs of 20 to 100 ms"]
     assert labels[2:4] == ["10 packets", "25 packets"]
     assert labels[-1] == "100 flows"
@@ -307,7 +307,7 @@ def test_variants_are_judged_on_their_own_runs() -> None:
 
 
 def test_the_papers_own_indices_disagree_with_its_rates() -> None:
-    note = " ".join(_judged()["D1", "a"].notes)
+    note = " ".join(_judged()["D1", "all-drops"].notes)
     assert "0.9766" in note
     assert "0.9165" in note
 

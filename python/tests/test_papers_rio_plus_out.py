@@ -142,7 +142,14 @@ def test_buckets_start_empty_where_a_variant_says_so() -> None:
         assert bool(empty) == (job.cell.variant == "empty")
         later = job.cell.topology == "table-1-later"
         assert later == (job.cell.variant == "later") == (job.values.get("measure.from") == "30 s")
-    about = {**PAPER.about, "counted": "later", "variants": [], "setups": PAPER.setups[:1], "coarse": True}
+    about = {
+        **PAPER.about,
+        "counted": "later",
+        "variants": [],
+        "sweeps": [],
+        "setups": PAPER.setups[:1],
+        "coarse": True,
+    }
     reading = replace(PAPER, about=about)
     assert {"table-1", "table-1-later"} < {j.cell.topology for b in jobs(reading) for j in b}
 

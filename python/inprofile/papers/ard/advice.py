@@ -16,20 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["figures", "picture"]
 
 FULL = "full-core-buffer"
+#: An index this low: one of the four flows is all but locked out.
+STUCK = 0.6
 LINES = {"rio": "No edge marker", "ard": "ARD", "placebo": "Blind drops"}
 
 
 def figures(report: Report) -> dict[str, float]:
-    """Jain's index with four flows: without an edge marker, with ARD, with blind drops."""
+    """Jain's index with four flows, and with twenty: without an edge marker, with ARD, with blind drops."""
 
-    def fi(setup: str, scheme: str, variant: str = "") -> Array:
-        found: Array = report.cell(setup, "four-flows", scheme, variant)["fi"]
+    def fi(setup: str, scheme: str, variant: str = "", topology: str = "four-flows") -> Array:
+        found: Array = report.cell(setup, topology, scheme, variant)["fi"]
         return found
 
     first = report.paper.setups[0].id
     none, ard = (fi(first, scheme) for scheme in ("rio", "ard"))
     none_full, ard_full, blind_full = (fi(FULL, scheme) for scheme in LINES)
     jitter_full = fi(FULL, "rio", "jitter")
+    ard_twenty, blind_twenty = (fi(FULL, s, topology="twenty-flows") for s in ("ard", "placebo"))
     return {
         **known("none", none, SHARE),
         "ard": float(ard.mean()),
@@ -38,6 +41,11 @@ def figures(report: Report) -> dict[str, float]:
         "ard_full": float(ard_full.mean()),
         "blind_full": float(blind_full.mean()),
         **known("lead_full", ard_full - blind_full),
+        **known("lead_twenty", ard_twenty - blind_twenty),
+        **known("helps", blind_full - none_full),
+        "runs": float(none_full.size),
+        "stuck": float((none_full < STUCK).sum()),
+        "stuck_blind": float((blind_full < STUCK).sum()),
         "jitter_full": float(jitter_full.mean()),
         **known("unstuck", jitter_full - none_full),
     }

@@ -18,7 +18,7 @@ LINES = {"RED": ("red", ""), "FDD-RED": ("fdd", ""), "Random victim": ("fdd", "r
 
 
 #: The line of round-trip times without the queue, and its set-up, of flows that last.
-WITHOUT, BASE_LONG = "FDD-RED, queue not counted", "a-base-long"
+WITHOUT, BASE_LONG = "FDD-RED, queue not counted", "all-drops-base-long"
 
 
 def _long(report: Report) -> str:

@@ -25,7 +25,7 @@ __all__ = ["context"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
-SHORT = "a"
+SHORT = "all-drops"
 
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _inside(report: Report, claim: str, topology: str) -> str:
 
 
 def _without_a_ledger(report: Report) -> Iterator[str]:
-    """How many claims hold with placebos, in A over 20 s."""
+    """How many claims hold with placebos, in the first set-up over 20 s."""
     placebos_run = [
         [j for j in found if j.setup == SHORT]
         for variant, found in report.variants.items()
@@ -115,7 +115,7 @@ def _without_a_ledger(report: Report) -> Iterator[str]:
     with_any = {j.claim for found in placebos_run for j in found if j.verdict.sound}
     yield (
         "Placebos choose the packet without any ledger. Of the claims that are reproduced or mostly so with"
-        f" it, {len(with_ledger)} in set-up A, {len(with_ledger & with_any)} are with at least one of"
+        f" it, {len(with_ledger)} in the first set-up, {len(with_ledger & with_any)} are with at least one of"
         f" {len(placebos_run)} placebos too: that much is not owed to the ledger."
     )
 

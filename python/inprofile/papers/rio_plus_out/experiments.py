@@ -15,7 +15,7 @@ from typing import Any, NotRequired, TypedDict
 from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["FIGURES", "depth", "jobs", "levels", "own", "subscribed"]
+__all__ = ["FIGURES", "curve", "depth", "jobs", "levels", "own", "subscribed"]
 
 #: Topologies whose cells are points of a figure.
 FIGURES = ("figure-7", "figure-8", "figure-9")
@@ -30,6 +30,16 @@ def depth(bucket: float, profile: float) -> str:
     '640000 B'
     """
     return f"{round(bucket * profile / UNIT)} B"
+
+
+def curve(written: str) -> dict[str, object]:
+    """A drop curve from how a sweep names it: min_th and max_th in packets, max_p.
+
+    >>> curve("10, 30, 0.1")
+    {'min_th': '10 packets', 'max_th': '30 packets', 'max_p': 0.1}
+    """
+    low, high, most = written.split(", ")
+    return {"min_th": f"{low} packets", "max_th": f"{high} packets", "max_p": float(most)}
 
 
 def subscribed(paper: Paper) -> dict[str, float]:
@@ -193,7 +203,7 @@ def _swept(paper: Paper, sweep: Entry, quick: bool) -> Iterator[Job]:
                 "study",
                 sweep.id,
                 str(value),
-                values={} if bucket else {key: value},
+                values={} if bucket else {key: curve(value) if key.endswith(".out") else value},
                 schemes=sweep.words("schemes") if "schemes" in sweep else None,
             )
 
