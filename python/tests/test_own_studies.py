@@ -14,6 +14,7 @@ from inprofile import own
 from inprofile.cli import app
 from inprofile.experiment.senders import UnknownSenderError, all_senders
 from inprofile.own import registry
+from inprofile.studies.compare.own import TuneError, own_scheme
 from inprofile.studies.compare.run import plan as comparison
 from inprofile.studies.suite import UnknownTcpError, contestants
 from inprofile.studies.suite import plan as suite
@@ -74,6 +75,25 @@ def test_a_comparison_of_ones_own_with_named_senders_and_seeds(tmp_path: Path) -
     assert [(s.id, s.seeds) for s in made.studies] == [("mine-linux", 10), ("mine-bbr", 10)]
     found = [s.scenario.check().effective["flows"][0]["tcp"]["congestion"] for s in made.studies]
     assert found == ["cubic", "bbr"]
+
+
+def test_of_a_time_t_is_a_time_and_of_a_count_it_is_refused() -> None:
+    def made(kind: Any, default: float, tune: str) -> Any:
+        class Timed(inprofile.Aqm):
+            most: kind = inprofile.parameter(default)
+
+            def arrive(self, now: float, packet: Any, queue: Any, rng: Any) -> str:
+                return "accept"
+
+        Timed.__annotations__ = {"most": kind}
+        Timed.tune = {"most": tune}
+        name = inprofile.register(Timed)
+        return own_scheme(next(m for m in inprofile.mechanisms() if m.name == name), Timed)
+
+    for text in ("1/2 T", "1/2 T as time"):
+        assert made(own.Duration, 0.05, text).queue["most"] == "1/2 T as time"
+    with pytest.raises(TuneError, match=r"is no range: write one such as"):
+        made(int, 5, "1 T")
 
 
 def test_both_commands_take_mechanisms_and_senders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from inprofile.studies.suite.matrix import Matrix, Point, periods
 from inprofile.studies.suite.measure import TITLES, better, measure, title
 from inprofile.studies.suite.outcome import Entry
 from inprofile.studies.suite.published import Published, Source, published
-from inprofile.studies.suite.scenarios import Phase
+from inprofile.studies.suite.scenarios import Phase, choose
 from inprofile.studies.suite.tables import cell, pair_figures, variant_title
 
 ABOUT = read("rfc7928")
@@ -48,6 +48,12 @@ def definition(name: str):  # type: ignore[no-untyped-def]
 def flows(name: str) -> dict[str, dict[str, object]]:
     found = inprofile.load(ABOUT.folder / f"{name}.toml").as_written
     return {group["name"]: group for group in found["flows"]}
+
+
+def test_a_section_has_the_scenarios_of_its_parts() -> None:
+    found = [d.id for d in choose(ABOUT, ["5.1", "9.1"])]
+    assert found == ["tcp-friendly", "initial-window-3", "initial-window-10", "mix"]
+    assert [d.id for d in choose(ABOUT, ["8.2.2"])] == ["mild"]
 
 
 def test_every_scenario_of_the_text_is_there() -> None:

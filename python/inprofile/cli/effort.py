@@ -14,7 +14,17 @@ from .common import Refused, emit, say
 if TYPE_CHECKING:
     from ..run.pace import Timed
 
-__all__ = ["ASK_FROM", "Work", "affordable", "announce", "effort", "long", "packets_text", "print_plan"]
+__all__ = [
+    "ASK_FROM",
+    "TRACED",
+    "Work",
+    "affordable",
+    "announce",
+    "effort",
+    "long",
+    "packets_text",
+    "print_plan",
+]
 
 ASK_FROM = 1_000_000_000
 """Data packets above which a command asks for confirmation: minutes to hours of computing."""
@@ -22,6 +32,8 @@ SAY_FROM = 5.0
 """Seconds from which on a command says before how long it takes."""
 A_SLOW_PACKET = 20e-6
 """Seconds of one core that hardly any packet takes: what is short even so is not timed."""
+TRACED = 3.0
+"""A run that keeps every verdict takes as long as so many that do not: 2 to 4.7 measured."""
 ASK_TRACED_FROM = 20_000_000
 """The same where every verdict is kept in memory."""
 

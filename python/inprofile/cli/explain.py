@@ -11,7 +11,7 @@ import typer
 
 from ..metrics.quantity import number
 from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, say
-from .effort import affordable
+from .effort import TRACED, affordable, announce
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def _tried(result: Result, found: Explanation, jobs: int | None, yes: bool) -> S
         raise Refused("--try runs the simulator again, and these hosts were real: give the experiment's file")
     scenario = Scenario.again(result.provenance)
     affordable(len(found.causes) * scenario.expected_packets(found.seeds), yes, len(found.seeds))
+    announce([(scenario, (1 if found.together else len(found.causes)) * len(found.seeds))], jobs)
 
     def run(changed: Scenario, seeds: Sequence[int]) -> Result:
         from ..run.experiments import run_many
@@ -97,6 +98,7 @@ def _open(place: Path, overrides: list[str] | None, jobs: int | None, yes: bool)
     if not place.is_dir():
         scenario = open_scenario(place, overrides)
         affordable(scenario.expected_packets(seeds=1), yes, 1, traced=True)
+        announce([(scenario, TRACED)], 1)
         from ..run.experiments import run_many
         from ..run.pool import Local
 

@@ -36,7 +36,7 @@ from .common import (
     terminable,
     write_latex,
 )
-from .effort import affordable, announce, packets_text
+from .effort import TRACED, affordable, announce, packets_text
 from .memory import room_for
 from .progress import progress
 
@@ -126,7 +126,7 @@ def run(
     runs = len(chosen)
     room_for(scenario, chosen, jobs)
     affordable(packets, yes, runs, traced=trace)
-    announce([(scenario, runs)], jobs)
+    announce([(scenario, runs * (TRACED if trace else 1.0))], jobs)
     for warning in scenario.warnings:
         print(warning, file=sys.stderr)
     # Before the runs, as it refuses links that are not there.

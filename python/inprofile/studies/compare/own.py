@@ -75,15 +75,22 @@ def _tuned(entry: Mechanism, cls: type[Class]) -> dict[str, Any]:
 def _value(key: str, text: object, parameter: Parameter | None, cls: type[Class]) -> str:
     """A range, which is gone through as T is, or a length of T."""
     if isinstance(text, str):
-        if is_length(text):
+        timed = text if " as time" in text else f"{text} as time"
+        if parameter is None and is_length(text):
             return text
+        # Of a parameter with a unit of time T is one, whether or not it is said.
+        if parameter is not None and parameter.kind == "duration" and is_length(timed):
+            return timed
         whole = " whole" if parameter is not None and parameter.kind in ("count", "bytes") else ""
         over = f"{text}{whole} over T"
         if Over.of(over):
             return over
+    lengths = (
+        ', or a length of T such as "1/2 T"' if parameter is None or parameter.kind == "duration" else ""
+    )
     raise TuneError(
         f'{_where(cls)}: tune = {{"{key}": {text!r}}} is no range: write one such as'
-        f' "{_range(parameter) if parameter else "1 T"}", or a length of T such as "1/2 T as time"'
+        f' "{_range(parameter) if parameter else "1 T"}"{lengths}'
     )
 
 

@@ -271,9 +271,14 @@ def choose(about: About, names: Sequence[str] | None) -> list[Definition]:
     """Scenarios by name or section, in their own order; default: all. Raises `UnknownScenarioError`."""
     known = [d.id for d in about.definitions]
     for name in names or ():
-        if name not in known and name not in {d.section for d in about.definitions}:
+        if not any(_is(d, name) for d in about.definitions):
             raise UnknownScenarioError(name, known)
-    return [d for d in about.definitions if names is None or d.id in names or d.section in names]
+    return [d for d in about.definitions if names is None or any(_is(d, name) for name in names)]
+
+
+def _is(scenario: Definition, name: str) -> bool:
+    """By its name, its section, or the one that its section is part of."""
+    return name in (scenario.id, scenario.section) or scenario.section.startswith(f"{name}.")
 
 
 def write_files(about: About, folder: Path) -> list[Path]:
