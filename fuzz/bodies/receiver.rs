@@ -19,7 +19,7 @@ pub fn run(bytes: &[u8]) {
         delayed_ack: (how & 4 != 0).then(|| Duration::from_millis(100)),
         initial_window: 2,
         ecn: how & 8 != 0,
-        ..Config::default()
+        ..Config::plain()
     };
     let mut receiver = Receiver::new(&config);
     let (mut next, mut beyond, mut waiting) = (0u32, BTreeSet::new(), false);

@@ -214,7 +214,7 @@ fn unnumberable_segments(root: &Section<'_, '_>, model: &Model) {
             Source::Node(_) => None,
         };
         let slowest = links.chain(join).min().unwrap_or(0);
-        let packet = u128::from(group.tcp.segment + group.tcp.header);
+        let packet = u128::from(group.tcp.packet());
         // Bits times picoseconds.
         let sent = u128::from(slowest) * u128::from(model.duration.0) / (8 * packet * 1_000_000_000_000);
         if sent >= MAX_SEGMENTS {

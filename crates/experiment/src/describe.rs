@@ -1,9 +1,9 @@
 //! Every value in effect, for people: with units, and queue lengths in packets, bytes and milliseconds.
 
-use crate::text::show::{amount, values};
+use crate::text::show::{amount, json, values};
+use inprofile_core::params::Params;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
-use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{self, Congestion};
+use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
@@ -83,47 +83,27 @@ fn goal(model: &Model, plan: &PlanGoal) -> Json {
     })
 }
 
-/// TCP as `[tcp]` would say it in full.
+/// TCP as `[tcp]` would say it in full, without the keys that have no effect.
 fn tcp_table(tcp: &tcp::Config) -> Json {
-    let mut table = json!({
-        "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Linux => "linux", tcp::Profile::Ns2 => "ns2" },
-        "congestion": tcp.congestion.name(),
-        "sack": tcp.congestion.uses_sack(),
-        "ecn": tcp.ecn,
-        "segment": format!("{} B", tcp.segment),
-        "header": format!("{} B", tcp.header),
-        "window": format!("{} packets", tcp.window),
-        "jitter": tcp.jitter.to_string(),
-        "delayed_ack": tcp.delayed_ack.unwrap_or(Duration::ZERO).to_string(),
-        "min_rto": tcp.min_rto.to_string(),
-        "initial_window": format!("{} packets", tcp.initial_window),
-        "limited_transmit": tcp.limited_transmit,
-        "pacing": tcp.pacing,
-    });
-    if !matches!(tcp.congestion, Congestion::Linux(Kind::Bbr | Kind::Ledbat)) {
-        table["slow_start"] = json!(tcp.slow_start.name());
-    }
-    if tcp.profile == tcp::Profile::Linux && tcp.congestion != Congestion::Linux(Kind::Bbr) {
-        table["prr"] = json!(tcp.prr.name());
-    }
-    if tcp.ecn {
-        table["accurate_ecn"] = json!(tcp.accurate_ecn);
-        table["receiver_ecn"] =
-            json!(tcp.receiver_ecn.beside(tcp.speaks()).map_or("none", tcp::Feedback::name));
-        if tcp.accurate_ecn {
-            table["accurate_ecn_option"] = json!(tcp.accurate_ecn_option);
-        }
-    }
-    if tcp.congestion.measures_delay() {
-        table["target"] = json!(tcp.ledbat.target.to_string());
-        table["gain"] = json!(tcp.ledbat.gain);
-    }
-    match tcp.congestion {
-        Congestion::Linux(Kind::Prague) => table["rtt_virt"] = json!(tcp.l4s.rtt_virt.to_string()),
-        Congestion::Linux(Kind::Dctcp) => table["ect1"] = json!(tcp.l4s.ect1),
-        _ => {}
-    }
-    table
+    let own = [
+        ("profile", json!(tcp.profile.word())),
+        ("congestion", json!(tcp.congestion.name())),
+        ("sack", json!(tcp.congestion.uses_sack())),
+        ("ecn", json!(tcp.ecn)),
+        ("segment", json!(format!("{} B", tcp.segment))),
+        ("window", json!(format!("{} packets", tcp.window))),
+        ("delayed_ack", json!(tcp.delayed_ack.unwrap_or(Duration::ZERO).to_string())),
+        ("min_rto", json!(tcp.min_rto.to_string())),
+        ("initial_window", json!(format!("{} packets", tcp.initial_window))),
+        ("pacing", json!(tcp.pacing)),
+        ("slow_start", json!(tcp.slow_start.word())),
+        ("accurate_ecn", json!(tcp.accurate_ecn)),
+        ("receiver_ecn", json!(tcp.receiver_speaks().map_or("none", tcp::Feedback::name))),
+    ];
+    let settings = tcp.settings.values();
+    let settings = settings.0.iter().map(|(key, value)| (*key, json(value)));
+    let shown = own.into_iter().chain(settings).filter(|(key, _)| tcp.concerns(key));
+    shown.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// One direction of a link.

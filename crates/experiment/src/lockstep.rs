@@ -98,7 +98,7 @@ fn start(group: &Group, i: usize) -> Time {
 /// When the SYNs of a group come to a link of their route.
 fn arrivals(model: &Model, number: usize, link: u32, syns: &mut Vec<Syn>) {
     let group = &model.groups[number];
-    let size = Bytes(u64::from(group.tcp.header));
+    let size = Bytes(u64::from(group.tcp.header()));
     let before = || group.route.path.iter().take_while(|w| **w != link).map(|w| model.direction(*w as usize));
     let delay: Duration = before().map(|d| d.delay + d.rate.serialise(size)).sum();
     let apart = before().map(|d| d.rate.serialise(size)).max().unwrap_or(Duration::ZERO);

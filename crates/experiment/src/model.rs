@@ -470,5 +470,5 @@ pub fn marked_at<'m>(groups: &'m [Group], links: &'m [Link], node: u32) -> impl 
 /// A full packet on the wire.
 #[must_use]
 pub fn packet(tcp: &tcp::Config) -> Bytes {
-    Bytes(u64::from(tcp.segment) + u64::from(tcp.header))
+    Bytes(u64::from(tcp.packet()))
 }

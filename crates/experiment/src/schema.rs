@@ -4,10 +4,10 @@ use crate::text::quantity::Unit;
 use crate::text::schema::{object, quantity};
 use inprofile_core::params::Params;
 use inprofile_core::registry::{Entry, Registry, SchedulerEntry};
+use inprofile_sim::tcp::config::Keys;
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::MAX_FLOWS;
-use crate::read::tcp::Tcp;
 use crate::traffic::KINDS;
 use crate::wire::{JITTERS, LOSSES};
 
@@ -77,7 +77,7 @@ fn marker(registry: &Registry) -> Json {
 
 fn whole() -> Json {
     let traffic = one_of("kind", &[], KINDS, "What the flows send. Default: bulk.");
-    let mut tcp = object(&Map::new(), &[], Tcp::FIELDS);
+    let mut tcp = object(&Map::new(), &[], Keys::FIELDS);
     tcp["description"] = json!("TCP: defaults of every flow, or what a group of flows changes of them.");
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

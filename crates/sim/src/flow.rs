@@ -103,7 +103,7 @@ impl<C: Clock> FlowState<C> {
             Transport::Tcp(config)
             | Transport::Transfer(config, _)
             | Transport::Web(config, _)
-            | Transport::Video(config, _) => (config.segment, config.header),
+            | Transport::Video(config, _) => (config.segment, config.header()),
             Transport::Udp(config) => (config.largest().saturating_sub(udp::HEADER), udp::HEADER),
         };
         let measured = |c: &Config| c.congestion.measures_delay() || c.tells_bytes();
@@ -115,7 +115,8 @@ impl<C: Clock> FlowState<C> {
             Care::Unmarked
         };
         let tells_bytes = transport.tcp().is_some_and(Config::tells_bytes);
-        let jittered = transport.tcp().is_some_and(|c| c.jitter > Duration::ZERO || c.congestion.draws());
+        let jittered =
+            transport.tcp().is_some_and(|c| c.settings.jitter > Duration::ZERO || c.congestion.draws());
         FlowState {
             class,
             care,

@@ -264,7 +264,7 @@ impl Transport {
             Transport::Tcp(config)
             | Transport::Transfer(config, _)
             | Transport::Web(config, _)
-            | Transport::Video(config, _) => config.segment + config.header,
+            | Transport::Video(config, _) => config.packet(),
             Transport::Udp(config) => config.largest(),
         }
     }

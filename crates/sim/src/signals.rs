@@ -196,7 +196,7 @@ impl Oracles {
                 }
                 Oracle::Window => {
                     let Some(tcp) = f.transport.tcp() else { continue };
-                    let (most, packet) = (f64::from(tcp.window), f64::from(tcp.segment + tcp.header));
+                    let (most, packet) = (f64::from(tcp.window), f64::from(tcp.packet()));
                     let passing = CrossingFlow { flow: i, most, packet };
                     self.before_ticks.entry(who.tick().pack()).or_default().push(passing);
                 }

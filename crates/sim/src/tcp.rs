@@ -1,168 +1,6 @@
 //! TCP: a sender and a receiver for each profile, behind one interface.
 
 use inprofile_core::packet::Ecn;
-use inprofile_core::units::Duration;
-
-/// Which TCP a flow speaks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Which implementation's rules.
-    pub profile: Profile,
-    /// Loss recovery and window growth.
-    pub congestion: Congestion,
-    /// Payload of a full segment in bytes.
-    pub segment: u32,
-    /// Headers of every packet in bytes (40: IPv4 and TCP without options).
-    pub header: u32,
-    /// The receiver's window, in segments.
-    pub window: u32,
-    /// A random delay of up to this much before each send opportunity (Floyd and Jacobson 1992, §5).
-    pub jitter: Duration,
-    /// Delayed acknowledgements (RFC 5681 §4.2): the longest delay; `None`: every segment is acknowledged at once.
-    pub delayed_ack: Option<Duration>,
-    /// The minimum retransmission timeout.
-    pub min_rto: Duration,
-    /// Initial window, in segments.
-    pub initial_window: u32,
-    /// Limited transmit (RFC 3042).
-    pub limited_transmit: bool,
-    /// Whether segments leave at a rate, and not as fast as the window allows; [`Profile::Linux`] only.
-    pub pacing: bool,
-    /// How slow start ends where nothing is lost.
-    pub slow_start: SlowStart,
-    /// Which text's proportional rate reduction; [`Profile::Linux`] only.
-    pub prr: PrrRules,
-    /// LEDBAT's queueing delay and gain (RFC 6817 §2.5), for that control.
-    pub ledbat: DelayTarget,
-    /// The choices that L4S leaves to the sender, for Prague and DCTCP.
-    pub l4s: L4s,
-    /// Whether the sender asks for explicit congestion notification (RFC 3168).
-    pub ecn: bool,
-    /// Whether the sender asks for accurate feedback (RFC 9768); with `ecn`, and only in the linux profile.
-    pub accurate_ecn: bool,
-    /// The receiver's abilities, where they are not the sender's.
-    pub receiver_ecn: Ability,
-    /// Whether acknowledgements with accurate feedback have the AccECN Option (RFC 9768 §3.2.3).
-    pub accurate_ecn_option: bool,
-}
-
-/// Reno by the RFCs, with segments of 1,000 B and a receiver that never limits it.
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            profile: Profile::Rfc,
-            congestion: Congestion::Reno,
-            segment: 1000,
-            header: 40,
-            window: 1000,
-            jitter: Duration::ZERO,
-            delayed_ack: None,
-            min_rto: Duration::from_millis(200),
-            initial_window: 10,
-            limited_transmit: true,
-            pacing: false,
-            slow_start: SlowStart::Standard,
-            prr: PrrRules::default(),
-            ledbat: DelayTarget::default(),
-            l4s: L4s::default(),
-            ecn: false,
-            accurate_ecn: false,
-            receiver_ecn: Ability::default(),
-            accurate_ecn_option: false,
-        }
-    }
-}
-
-impl Config {
-    /// How the sender would have marks told.
-    #[must_use]
-    pub fn speaks(&self) -> Option<Feedback> {
-        let own = if self.accurate_ecn { Feedback::Counter } else { self.classic() };
-        self.ecn.then_some(own)
-    }
-
-    /// The same with a receiver that knows no more than RFC 3168's flags: DCTCP takes it for one of its own (RFC 8257 §3.2).
-    #[must_use]
-    pub fn classic(&self) -> Feedback {
-        match self.congestion {
-            Congestion::Linux(control::Kind::Dctcp) => Feedback::EachMark,
-            _ => Feedback::Echo,
-        }
-    }
-
-    /// Whether acknowledgements may have the AccECN Option.
-    #[must_use]
-    pub fn tells_bytes(&self) -> bool {
-        self.accurate_ecn_option && self.agreed() == Some(Feedback::Counter)
-    }
-
-    /// The agreement of the two ends where no SYN is lost and no code point mangled; `None`: there is no ECN.
-    #[must_use]
-    pub fn agreed(&self) -> Option<Feedback> {
-        let (own, sent) = (self.speaks(), self.code_point_in(self.speaks()));
-        let server = negotiation::server(self.receiver_ecn.beside(own), negotiation::syn(own, 0));
-        negotiation::client(own, self.classic(), sent, negotiation::syn_ack(server, sent)).mode
-    }
-
-    /// The code point of its data where no SYN is lost and no code point mangled.
-    #[must_use]
-    pub fn code_point(&self) -> Ecn {
-        self.code_point_in(self.agreed())
-    }
-
-    /// The code point of its data in a mode: L4S senders' is ECT(1) (RFC 9331 §4.1), and they need accurate feedback (§4.2). RFC 9768 §3.1.5:
-    /// without ECN none.
-    #[must_use]
-    pub fn code_point_in(&self, mode: Option<Feedback>) -> Ecn {
-        match (self.congestion, mode) {
-            (_, None) => Ecn::NotCapable,
-            (Congestion::Linux(control::Kind::Prague), Some(Feedback::Counter)) => Ecn::Ect1,
-            (Congestion::Linux(control::Kind::Dctcp), _) if self.l4s.ect1 => Ecn::Ect1,
-            _ => Ecn::Ect0,
-        }
-    }
-}
-
-/// The target of LEDBAT (RFC 6817 §2.5).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DelayTarget {
-    /// The queueing delay (TARGET).
-    pub target: Duration,
-    /// Segments a round trip by which the window grows where there is no queue (GAIN).
-    pub gain: f64,
-}
-
-impl Default for DelayTarget {
-    fn default() -> DelayTarget {
-        DelayTarget { target: Duration::from_millis(100), gain: 1.0 }
-    }
-}
-
-/// The choices that L4S leaves to the sender (RFC 9331).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct L4s {
-    /// DCTCP's packets are ECT(1), so that queues take them for L4S traffic. For controlled environments only, as DCTCP is.
-    pub ect1: bool,
-    /// Prague's virtual round-trip time is at least this (its draft's §2.4.4); zero: rates are not independent of round-trip times.
-    pub rtt_virt: Duration,
-}
-
-impl Default for L4s {
-    fn default() -> L4s {
-        L4s { ect1: false, rtt_virt: Duration::from_millis(25) }
-    }
-}
-
-/// Which implementation a connection behaves like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
-    /// The RFCs.
-    Rfc,
-    /// Linux's: RACK, tail loss probes, proportional rate reduction, HyStart.
-    Linux,
-    /// The one-way TCP of ns-2 2.35.
-    Ns2,
-}
 
 /// How a connection reacts to loss and grows its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,38 +61,6 @@ impl Congestion {
     #[must_use]
     pub fn uses_sack(self) -> bool {
         matches!(self, Congestion::Sack | Congestion::Cubic { sack: true } | Congestion::Linux(_))
-    }
-}
-
-/// How slow start ends before anything is lost or marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SlowStart {
-    /// It does not (RFC 5681 §3.1).
-    Standard,
-    /// HyStart, as Linux's CUBIC has it (Ha and Rhee 2011).
-    HyStart,
-    /// HyStart++ (RFC 9406): once round-trip times grow, and not where they did by chance.
-    HyStartPlusPlus,
-}
-
-impl SlowStart {
-    /// The profile's default with this control.
-    #[must_use]
-    pub fn of(profile: Profile, congestion: Congestion) -> SlowStart {
-        match congestion {
-            Congestion::Cubic { .. } if profile == Profile::Linux => SlowStart::HyStart,
-            _ => SlowStart::Standard,
-        }
-    }
-
-    /// The word in a file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            SlowStart::Standard => "standard",
-            SlowStart::HyStart => "hystart",
-            SlowStart::HyStartPlusPlus => "hystart++",
-        }
     }
 }
 
@@ -413,6 +219,7 @@ pub fn sequence_number(segment: u32, size: u32) -> u32 {
 
 pub mod accurate_ecn;
 pub mod byte_option;
+pub mod config;
 pub mod control;
 pub mod flags;
 pub mod linux;
@@ -424,9 +231,9 @@ pub mod rto;
 
 use crate::clock::Clock;
 pub use byte_option::ByteOption;
+pub use config::{Config, Profile, Settings, SlowStart};
 pub use flags::Flags;
 pub use linux::PrrRules;
-use negotiation::Ability;
 
 /// The environment of a sender. Segment 0 is the SYN; data starts at segment 1.
 pub trait Host {

@@ -192,11 +192,14 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             stop: None,
             transport: Transport::Tcp(tcp::Config {
                 window: 40,
-                jitter: Duration::from_micros(plan.jitter_us),
+                settings: tcp::Settings {
+                    jitter: Duration::from_micros(plan.jitter_us),
+                    ..tcp::Settings::default()
+                },
                 delayed_ack: plan.delayed_ack.then(|| Duration::from_millis(100)),
                 initial_window: 4,
                 ecn: plan.ecn,
-                ..tcp::Config::default()
+                ..tcp::Config::plain()
             }),
         });
     }

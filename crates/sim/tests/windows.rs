@@ -10,7 +10,8 @@ use inprofile_sim::clock::{Clock, Exact};
 use inprofile_sim::tcp::control::Kind;
 use inprofile_sim::tcp::receiver::Receiver;
 use inprofile_sim::tcp::{
-    Ack, ByteOption, Config, Congestion, EcnBits, Flags, Host, More, Profile, Sack, Sender, TimerKind,
+    Ack, ByteOption, Config, Congestion, EcnBits, Flags, Host, More, Profile, Sack, Sender, Settings,
+    TimerKind,
 };
 
 const RTT: Duration = Duration::from_millis(50);
@@ -64,8 +65,8 @@ fn mean_window(congestion: Congestion, told: Told, p: f64, rounds: u32, seed: u6
         window: 100_000,
         ecn: true,
         accurate_ecn: told.accurate,
-        accurate_ecn_option: told.option,
-        ..Config::default()
+        settings: Settings { accurate_ecn_option: told.option, ..Settings::default() },
+        ..Config::plain()
     };
     let mut rng = Rng::for_component(seed, "marks");
     let mut path = Path { now: Exact(0), sent: Vec::new(), due: [None; 3] };

@@ -37,7 +37,7 @@ impl Script {
             if passes && !full.contains(&packet(c).0) {
                 full.push(packet(c).0);
             }
-            sizes.push(format!("{{{} {} {}}}", c.segment, c.header, u8::from(passes)));
+            sizes.push(format!("{{{} {} {}}}", c.segment, c.header(), u8::from(passes)));
         }
         let (link_from, link_to) = (at.from, at.to);
         let counts = if model.direction(model.at).queue.one().is_some_and(|q| !COLOURED.contains(&q.aqm.name))

@@ -194,16 +194,16 @@ fn sender_settings(c: &tcp::Config) -> String {
     format!(
         "packetSize_ {} tcpip_base_hdr_size_ {} window_ {} windowInit_ {} minrto_ {} singledup_ {} overhead_ {}",
         c.segment,
-        c.header,
+        c.header(),
         c.window,
         c.initial_window,
         c.min_rto.secs(),
-        u8::from(c.limited_transmit),
-        c.jitter.secs()
+        u8::from(c.settings.limited_transmit),
+        c.settings.jitter.secs()
     )
 }
 
 fn sink_settings(c: &tcp::Config) -> String {
     let delay = c.delayed_ack.map(|d| format!(" interval_ {}", d.secs())).unwrap_or_default();
-    format!("packetSize_ {}{delay}", c.header)
+    format!("packetSize_ {}{delay}", c.header())
 }

@@ -11,31 +11,32 @@ use crate::text::show;
 /// `None` if anything was reported.
 #[must_use]
 pub fn read(section: &Section<'_, '_>, fields: &'static [Field]) -> Option<Values> {
+    let given = given(section, fields)?;
+    let values = fields.iter().filter_map(|field| {
+        let value = match (given.get(field.name), field.default) {
+            (Some(value), _) => value.clone(),
+            (None, Default::Value(default)) => default(),
+            (None, _) => return None,
+        };
+        Some((field.name, value))
+    });
+    Some(Values(values.collect()))
+}
+
+/// As [`read`], without defaults: what the file says.
+#[must_use]
+pub fn given(section: &Section<'_, '_>, fields: &'static [Field]) -> Option<Values> {
     let mut values = Vec::with_capacity(fields.len());
     let mut whole = true;
     for field in fields {
-        let given = match field.default {
-            Default::Required => match section.need(field.name, &example(field)) {
-                Some(entry) => Some(entry),
-                None => {
-                    whole = false;
-                    continue;
-                }
-            },
-            _ => section.get(field.name),
-        };
-        let value = match (given, field.default) {
-            (Some(entry), _) => match value(&entry, field) {
-                Some(value) => value,
-                None => {
-                    whole = false;
-                    continue;
-                }
-            },
-            (None, Default::Value(default)) => default(),
-            (None, _) => continue,
-        };
-        values.push((field.name, value));
+        let required = matches!(field.default, Default::Required);
+        let entry =
+            if required { section.need(field.name, &example(field)) } else { section.get(field.name) };
+        match entry.map(|entry| value(&entry, field)) {
+            Some(Some(value)) => values.push((field.name, value)),
+            Some(None) => whole = false,
+            None => whole &= !required,
+        }
     }
     whole.then_some(Values(values))
 }

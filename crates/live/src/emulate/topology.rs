@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 
+use inprofile_core::params::Params;
 use inprofile_core::units::Duration;
 use inprofile_sim::network::{Flow, Network, Transport};
-use inprofile_sim::tcp::negotiation::Ability;
-use inprofile_sim::tcp::{Config, Congestion, Profile, PrrRules, SlowStart};
+use inprofile_sim::tcp::{Config, Congestion, Profile, Settings, SlowStart};
 use inprofile_sim::traffic::udp;
 
 use super::host::{Route, Stack};
@@ -195,8 +195,8 @@ fn connection_of(
         bytes: segments.map(|n| u64::from(n) * u64::from(tcp.segment)),
         dscp,
     };
-    let stack = Stack { sack, timestamps: tcp.header == PLAIN + TIMESTAMPS, ecn: tcp.ecn };
-    (stack, tcp.segment + tcp.header, (there, back), Protocol::Tcp(plan))
+    let stack = Stack { sack, timestamps: tcp.header() == PLAIN + TIMESTAMPS, ecn: tcp.ecn };
+    (stack, tcp.packet(), (there, back), Protocol::Tcp(plan))
 }
 
 fn datagrams_of(
@@ -227,10 +227,8 @@ fn notes(network: &Network) -> Vec<String> {
             any(|c| c.congestion == Congestion::Reno),
             "reno: without SACK Linux recovers from loss by RFC 6582 (NewReno), not by RFC 5681",
         ),
-        (any(|c| c.l4s.ect1), "ect1: the kernel's dctcp sends ECT(0)"),
         (any(|c| c.accurate_ecn), "accurate_ecn: the hosts agree on ECN-Echo (RFC 3168)"),
-        (any(|c| c.receiver_ecn != Ability::Same), "receiver_ecn: both hosts can what the kernel can"),
-        (any(|c| c.jitter > Duration::ZERO), "jitter: the kernel has none"),
+        (any(|c| c.receiver_ecn.is_some()), "receiver_ecn: both hosts can what the kernel can"),
         (any(|c| c.delayed_ack.is_some()), "delayed_ack: the time is the kernel's own, 40 to 200 ms"),
         (
             any(|c| c.pacing),
@@ -242,13 +240,24 @@ fn notes(network: &Network) -> Vec<String> {
             }),
             "slow_start: the kernel's cubic has HyStart",
         ),
-        (
-            any(|c| c.prr != PrrRules::Linux),
-            "prr: the kernel's reduction starts from the window, with the bounds of RFC 9937",
-        ),
-        (any(|c| !c.limited_transmit), "limited_transmit: the kernel always does it (RFC 3042)"),
     ];
-    all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect()
+    let known = all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned());
+    let usual = Settings::default().values();
+    let changed = usual.0.iter().filter(|(key, value)| {
+        *key != "header" && configs().any(|c| c.settings.values().get(key) != Some(value))
+    });
+    known.chain(changed.map(|(key, _)| format!("{key}: {}", instead(key)))).collect()
+}
+
+/// What the kernel has instead of a setting that was changed.
+fn instead(key: &str) -> &'static str {
+    match key {
+        "ect1" => "the kernel's dctcp sends ECT(0)",
+        "jitter" => "the kernel has none",
+        "prr" => "the kernel's reduction starts from the window, with the bounds of RFC 9937",
+        "limited_transmit" => "the kernel always does it (RFC 3042)",
+        _ => "the kernel's TCP has a value of its own",
+    }
 }
 
 fn in_ms(d: Duration) -> u32 {
@@ -289,14 +298,14 @@ fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
         let remedy = "remove slow_start: the kernel's cubic has HyStart, its reno standard slow start";
         return no("slow_start", "the kernel has no HyStart++ (RFC 9406)".into(), remedy);
     }
-    if ![PLAIN, PLAIN + TIMESTAMPS].contains(&tcp.header) {
+    if ![PLAIN, PLAIN + TIMESTAMPS].contains(&tcp.header()) {
         return no(
             "header",
-            format!("headers of {} B: the kernel's are 40 B, or 52 B with timestamps", tcp.header),
+            format!("headers of {} B: the kernel's are 40 B, or 52 B with timestamps", tcp.header()),
             "write header = \"40 B\" or \"52 B\"",
         );
     }
-    let mtu = tcp.segment + tcp.header;
+    let mtu = tcp.packet();
     if !(LEAST_MTU..=65_535).contains(&mtu) {
         let remedy = "write a segment and a header of 88 to 65535 B together";
         return no("segment", format!("an MTU of {mtu} B"), remedy);

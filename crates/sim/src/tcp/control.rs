@@ -298,8 +298,12 @@ impl Control {
             Congestion::Linux(Kind::Prague) if !config.accurate_ecn => {
                 Control::LinuxReno(reno::LinuxReno::default())
             }
-            Congestion::Linux(Kind::Prague) => Control::Prague(Box::new(prague::Prague::new(&config.l4s))),
-            Congestion::Linux(Kind::Ledbat) => Control::Ledbat(Box::new(ledbat::Ledbat::new(config.ledbat))),
+            Congestion::Linux(Kind::Prague) => {
+                Control::Prague(Box::new(prague::Prague::new(&config.settings)))
+            }
+            Congestion::Linux(Kind::Ledbat) => {
+                Control::Ledbat(Box::new(ledbat::Ledbat::new(&config.settings)))
+            }
             Congestion::Linux(kind) => kind.control(),
         }
     }

@@ -146,7 +146,7 @@ impl<C: Clock> Sender<C> {
             rwnd: config.window,
             initial_window: config.initial_window,
             segment: config.segment,
-            prr: config.prr,
+            prr: config.settings.prr,
             reader: Reader::default(),
             state: State::Open,
             recovery_point: 0,
@@ -171,7 +171,7 @@ impl<C: Clock> Sender<C> {
             new_first: false,
             ordinary: false,
             data_end: u32::MAX,
-            jitter: config.jitter.secs(),
+            jitter: config.settings.jitter.secs(),
             tally: Tally::default(),
         }
     }

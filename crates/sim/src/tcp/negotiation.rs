@@ -9,28 +9,25 @@ use inprofile_core::packet::Ecn;
 
 use super::{Feedback, Flags};
 
-/// The receiver's abilities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ability {
-    /// The sender's abilities.
-    #[default]
-    Same,
-    /// Accurate feedback (RFC 9768), and ECN-Echo (RFC 3168) with those who have no more.
-    Accurate,
-    /// ECN-Echo of each mark (RFC 8257 §3.2).
-    EachMark,
-    /// ECN-Echo (RFC 3168).
-    Classic,
-    /// Nothing.
-    None,
+inprofile_core::choice! {
+    /// A receiver's support of ECN.
+    pub enum Ability {
+        /// RFC 9768: counts of what was marked; and ECN-Echo with senders that ask for no more.
+        Accurate = "accurate",
+        /// RFC 8257 §3.2: ECN-Echo of each mark.
+        EachMark = "dctcp",
+        /// RFC 3168: ECN-Echo until the sender has reduced its window.
+        Classic = "classic",
+        /// Nothing: no packet is ECT.
+        None = "none",
+    }
 }
 
 impl Ability {
-    /// The protocol that it speaks to a sender that speaks this.
+    /// The protocol that it speaks.
     #[must_use]
-    pub fn beside(self, sender: Option<Feedback>) -> Option<Feedback> {
+    pub fn speaks(self) -> Option<Feedback> {
         match self {
-            Ability::Same => sender,
             Ability::Accurate => Some(Feedback::Counter),
             Ability::EachMark => Some(Feedback::EachMark),
             Ability::Classic => Some(Feedback::Echo),

@@ -177,8 +177,8 @@ impl<C: Clock> Base<C> {
             timed_at: C::ZERO,
             rto_span: C::span_secs(rto.timeout()),
             rto,
-            limited_transmit: config.limited_transmit,
-            jitter: config.jitter.secs(),
+            limited_transmit: config.settings.limited_transmit,
+            jitter: config.settings.jitter.secs(),
             tally: Tally::default(),
         }
     }

@@ -101,7 +101,7 @@ impl Receiver {
         Receiver {
             max_ack_delay: config.delayed_ack,
             profile: config.profile,
-            feedback: config.receiver_ecn.beside(config.speaks()),
+            feedback: config.receiver_speaks(),
             reported: config.congestion.uses_sack().then(|| {
                 let bytes = config.tells_bytes().then(|| Reporter::new(config.segment));
                 Box::new(Reported { blocks: Vec::new(), bytes })
@@ -362,7 +362,7 @@ mod tests {
             window: 20,
             delayed_ack: delay_ms.map(Duration::from_millis),
             initial_window: 2,
-            ..Config::default()
+            ..Config::plain()
         })
     }
 

@@ -94,8 +94,8 @@ impl<C: Clock> Sender<C> {
             rto_span: C::span_secs(rto.timeout()),
             rto,
             una_timed_out: false,
-            limited_transmit: config.limited_transmit,
-            jitter: config.jitter.secs(),
+            limited_transmit: config.settings.limited_transmit,
+            jitter: config.settings.jitter.secs(),
             tally: Tally::default(),
         }
     }

@@ -83,10 +83,10 @@ impl Dumbbell {
             transport: Transport::Tcp(tcp::Config {
                 profile: tcp::Profile::Ns2,
                 window: 20,
-                jitter: self.jitter,
+                settings: tcp::Settings { jitter: self.jitter, ..tcp::Settings::default() },
                 delayed_ack: self.delayed_ack.then(|| Duration::from_millis(100)),
                 initial_window: 2,
-                ..tcp::Config::default()
+                ..tcp::Config::plain()
             }),
         };
         Network {

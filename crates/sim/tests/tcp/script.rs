@@ -143,7 +143,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         "receiver" => Side::Receiver,
         other => return Err(format!("\"{other}\": the first line starts with \"sender\" or \"receiver\"")),
     };
-    let mut config = Config { min_rto: Duration::from_millis(1000), ..Config::default() };
+    let mut config = Config { min_rto: Duration::from_millis(1000), ..Config::plain() };
     let mut slow_start = None;
     for word in &words[1..] {
         let Some((key, value)) = word.split_once('=') else {
@@ -186,35 +186,36 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
             }
             "slow_start" => {
                 let all = [SlowStart::Standard, SlowStart::HyStart, SlowStart::HyStartPlusPlus];
-                let known = all.into_iter().find(|known| known.name() == value);
+                let known = all.into_iter().find(|known| known.word() == value);
                 slow_start =
                     Some(known.ok_or(format!("{key}={value}: write standard, hystart or hystart++"))?);
             }
             "window" => config.window = count()?,
             "initial_window" => config.initial_window = count()?,
             "min_rto" => config.min_rto = seconds(value)?,
-            "jitter" => config.jitter = seconds(value)?,
+            "jitter" => config.settings.jitter = seconds(value)?,
             "delayed_ack" => config.delayed_ack = Some(seconds(value)?),
-            "limited_transmit" => config.limited_transmit = switch()?,
+            "limited_transmit" => config.settings.limited_transmit = switch()?,
             "ecn" => config.ecn = switch()?,
             "pacing" => config.pacing = switch()?,
             "prr" => {
                 let all = [PrrRules::Linux, PrrRules::Rfc9937, PrrRules::Rfc6937];
-                let known = all.into_iter().find(|known| known.name() == value);
-                config.prr = known.ok_or(format!("{key}={value}: write linux, rfc9937 or rfc6937"))?;
+                let known = all.into_iter().find(|known| known.word() == value);
+                config.settings.prr =
+                    known.ok_or(format!("{key}={value}: write linux, rfc9937 or rfc6937"))?;
             }
             "accurate_ecn" => config.accurate_ecn = switch()?,
             "receiver_ecn" => {
-                config.receiver_ecn = match value {
+                config.receiver_ecn = Some(match value {
                     "accurate" => Ability::Accurate,
                     "dctcp" => Ability::EachMark,
                     "classic" => Ability::Classic,
                     "none" => Ability::None,
                     _ => return Err(format!("{key}={value}: write accurate, dctcp, classic or none")),
-                }
+                })
             }
-            "accurate_ecn_option" => config.accurate_ecn_option = switch()?,
-            "ect1" => config.l4s.ect1 = switch()?,
+            "accurate_ecn_option" => config.settings.accurate_ecn_option = switch()?,
+            "ect1" => config.settings.ect1 = switch()?,
             _ => {
                 return Err(format!(
                     "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, slow_start, ecn, accurate_ecn, receiver_ecn, accurate_ecn_option, ect1, pacing, prr"

@@ -3,20 +3,19 @@
 use crate::text::Section;
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Duration};
+use inprofile_sim::tcp::config::{Keys, LARGEST_PACKET};
 use inprofile_sim::tcp::control::Kind;
 use inprofile_sim::tcp::negotiation::Ability;
-use inprofile_sim::tcp::{Config, Congestion, DelayTarget, Feedback, Profile, SlowStart};
-
-use super::{LARGEST_PACKET, Tcp, complete};
+use inprofile_sim::tcp::{Config, Congestion, Feedback, Profile, Settings, SlowStart};
 
 /// The most bytes a window may hold: RFC 7323 §2.3.
 const LARGEST_WINDOW: u64 = 1 << 30;
 
 /// Fills in the defaults of what is given; `None` if the result contradicts itself, which is reported.
 pub(super) fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
-    let tcp = Tcp::from_values(given);
-    let config = complete(&tcp);
-    let mut checks = Checks { section, tcp: &tcp, config: &config, good: true };
+    let tcp = Keys::from_values(&given.filled(Keys::FIELDS));
+    let config = tcp.clone().complete();
+    let mut checks = Checks { section, given, tcp: &tcp, config: &config, good: true };
     checks.windows();
     checks.control();
     checks.delay_target();
@@ -37,7 +36,7 @@ pub(super) fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Confi
 }
 
 /// Warns where the ends agree on less than the sender would have, and what it is then.
-fn warn_of_lost_feedback(section: &Section<'_, '_>, tcp: &Tcp, config: &Config) {
+fn warn_of_lost_feedback(section: &Section<'_, '_>, tcp: &Keys, config: &Config) {
     let name = config.congestion.name();
     let agreed = config.agreed();
     let key = if tcp.receiver_ecn.is_some() { "receiver_ecn" } else { "accurate_ecn" };
@@ -52,7 +51,7 @@ fn warn_of_lost_feedback(section: &Section<'_, '_>, tcp: &Tcp, config: &Config) 
         Some(_) if config.accurate_ecn => {
             format!("with a receiver that lacks accurate feedback (RFC 9768) {name} is told of marks by ECN-Echo")
         }
-        Some(Feedback::EachMark) if config.receiver_ecn == Ability::Classic || config.receiver_ecn == Ability::Accurate => {
+        Some(Feedback::EachMark) if matches!(config.receiver_ecn, Some(Ability::Classic | Ability::Accurate)) => {
             format!("{name} takes ECN-Echo for what its own receiver tells (RFC 8257 §3.2), and one of RFC 3168 repeats it: it counts marks that were none")
         }
         Some(_) => return,
@@ -68,7 +67,9 @@ fn warn_of_lost_feedback(section: &Section<'_, '_>, tcp: &Tcp, config: &Config) 
 struct Checks<'a, 'd, 'r> {
     section: &'a Section<'d, 'r>,
     /// As given.
-    tcp: &'a Tcp,
+    given: &'a Values,
+    /// The same, typed.
+    tcp: &'a Keys,
     /// With all defaults.
     config: &'a Config,
     /// Nothing has been found yet.
@@ -76,6 +77,10 @@ struct Checks<'a, 'd, 'r> {
 }
 
 impl Checks<'_, '_, '_> {
+    fn is_given(&self, key: &str) -> bool {
+        self.given.get(key).is_some()
+    }
+
     fn fault(&mut self, key: &str, problem: impl Into<String>, remedy: &str) {
         self.section.report().error(&self.section.locate(key), problem, remedy);
         self.good = false;
@@ -145,8 +150,8 @@ impl Checks<'_, '_, '_> {
 
     /// The keys of LEDBAT alone.
     fn delay_target(&mut self) {
-        for (name, given) in [("target", self.tcp.target.is_some()), ("gain", self.tcp.gain.is_some())] {
-            if given && !self.config.congestion.measures_delay() {
+        for name in ["target", "gain"] {
+            if self.is_given(name) && !self.config.congestion.measures_delay() {
                 self.fault(
                     name,
                     format!("is ledbat's; {} has none", self.config.congestion.name()),
@@ -154,7 +159,7 @@ impl Checks<'_, '_, '_> {
                 );
             }
         }
-        if self.config.ledbat.target > DelayTarget::default().target {
+        if self.config.settings.target > Settings::default().target {
             self.fault(
                 "target",
                 "LEDBAT's queueing delay must be 100 ms or less (RFC 6817 §2.5)",
@@ -165,11 +170,8 @@ impl Checks<'_, '_, '_> {
 
     /// The keys of one scalable congestion control alone.
     fn scalable(&mut self) {
-        let tcp = self.tcp;
-        for (name, given, kind) in
-            [("rtt_virt", tcp.rtt_virt.is_some(), Kind::Prague), ("ect1", tcp.ect1.is_some(), Kind::Dctcp)]
-        {
-            if given && self.config.congestion != Congestion::Linux(kind) {
+        for (name, kind) in [("rtt_virt", Kind::Prague), ("ect1", Kind::Dctcp)] {
+            if self.is_given(name) && self.config.congestion != Congestion::Linux(kind) {
                 self.fault(
                     name,
                     format!("is {}'s; {} has none", kind.name(), self.config.congestion.name()),
@@ -189,7 +191,7 @@ impl Checks<'_, '_, '_> {
 
     fn prr(&mut self) {
         let config = self.config;
-        if self.tcp.prr.is_none() {
+        if !self.is_given("prr") {
             return;
         }
         if config.profile != Profile::Linux {
@@ -223,7 +225,7 @@ impl Checks<'_, '_, '_> {
                 "pacing without a rate: only the linux profile has one, from the window and the round-trip time",
                 "write profile = \"linux\", or remove pacing",
             );
-        } else if config.pacing && config.jitter > Duration::ZERO {
+        } else if config.pacing && config.settings.jitter > Duration::ZERO {
             self.fault(
                 "pacing",
                 "does not go with jitter: each would delay the packets that the other has spaced",
@@ -259,7 +261,7 @@ impl Checks<'_, '_, '_> {
                 "write ecn = true, or remove receiver_ecn",
             );
         }
-        if self.config.accurate_ecn_option && !self.config.accurate_ecn {
+        if self.config.settings.accurate_ecn_option && !self.config.accurate_ecn {
             self.fault(
                 "accurate_ecn_option",
                 "is part of accurate feedback (RFC 9768), which the sender does not ask for",
@@ -305,7 +307,7 @@ impl Checks<'_, '_, '_> {
     fn sizes(&mut self) {
         let (tcp, config) = (self.tcp, self.config);
         let segment = tcp.segment.map_or(u64::from(config.segment), |b| b.0);
-        let size = segment.saturating_add(tcp.header.map_or(u64::from(config.header), |b| b.0));
+        let size = segment.saturating_add(tcp.settings.header.0);
         if size > LARGEST_PACKET {
             self.fault(
                 "segment",
@@ -337,7 +339,7 @@ fn wrong_exit(config: &Config) -> Option<(String, &'static str)> {
         Congestion::Linux(_) if wanted != ours => Some((
             format!(
                 "{} is for the windows of Reno and CUBIC; {name} leaves slow start at the first mark",
-                wanted.name()
+                wanted.word()
             ),
             "remove it, or write congestion = \"cubic\"",
         )),

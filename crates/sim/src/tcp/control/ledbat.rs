@@ -4,7 +4,7 @@
 //! Windows are in segments.
 
 use super::{Cause, Law, Phase, Sample, Window};
-use crate::tcp::DelayTarget;
+use crate::tcp::Settings;
 
 /// RFC 6817 §2.5: ALLOWED_INCREASE, MIN_CWND, BASE_HISTORY.
 const ALLOWED_INCREASE: f64 = 1.0;
@@ -30,17 +30,17 @@ pub struct Ledbat {
 
 impl Default for Ledbat {
     fn default() -> Ledbat {
-        Ledbat::new(DelayTarget::default())
+        Ledbat::new(&Settings::default())
     }
 }
 
 impl Ledbat {
     /// Before the first sample.
     #[must_use]
-    pub fn new(aim: DelayTarget) -> Ledbat {
+    pub fn new(settings: &Settings) -> Ledbat {
         Ledbat {
-            target: aim.target.secs(),
-            gain: aim.gain,
+            target: settings.target.secs(),
+            gain: settings.gain,
             base: [f64::INFINITY; BASE_HISTORY],
             minute: None,
             current: [(f64::NEG_INFINITY, f64::INFINITY); CURRENT_FILTER],
@@ -175,7 +175,7 @@ mod tests {
         fn a_longer_delay_never_leaves_a_larger_window(
             cwnd in 2.0f64..2000.0, acked in 1u32..9, spare in 0u32..20, gain in 0.1f64..=1.0, ms in (0.0f64..1000.0, 0.0f64..1000.0),
         ) {
-            let ledbat = Ledbat::new(DelayTarget { gain, ..DelayTarget::default() });
+            let ledbat = Ledbat::new(&Settings { gain, ..Settings::default() });
             let (acked, flight) = (f64::from(acked), cwnd + f64::from(spare));
             let (short, long) = (ms.0.min(ms.1) / 1e3, ms.0.max(ms.1) / 1e3);
             let [after_short, after_long] = [short, long].map(|q| ledbat.grown(cwnd, acked, flight, q));

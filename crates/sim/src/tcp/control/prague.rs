@@ -6,7 +6,7 @@
 
 use super::reno::Reno;
 use super::{Cause, Law, Phase, Sample, Window, most};
-use crate::tcp::L4s;
+use crate::tcp::Settings;
 
 /// §2.3.2: the weight of the last round trip, g, as in RFC 8257 §4.2.
 const G: f64 = 1.0 / 16.0;
@@ -41,16 +41,16 @@ pub struct Prague {
 
 impl Default for Prague {
     fn default() -> Prague {
-        Prague::new(&L4s::default())
+        Prague::new(&Settings::default())
     }
 }
 
 impl Prague {
     /// Before the first mark.
     #[must_use]
-    pub fn new(l4s: &L4s) -> Prague {
+    pub fn new(settings: &Settings) -> Prague {
         Prague {
-            rtt_virt: l4s.rtt_virt.secs(),
+            rtt_virt: settings.rtt_virt.secs(),
             alpha: 1.0,
             saw_mark: false,
             acked: 0,

@@ -341,7 +341,7 @@ mod tests {
             profile: Profile::Linux,
             congestion: Congestion::Linux(Kind::Bbr),
             pacing: true,
-            ..Config::default()
+            ..Config::plain()
         });
         sender.cwnd = 10.0;
         (0..10).for_each(|n| sender.board.sent(n, Exact(0)));

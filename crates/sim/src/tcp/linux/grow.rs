@@ -96,7 +96,7 @@ mod tests {
             profile: Profile::Linux,
             congestion: Congestion::Sack,
             slow_start: SlowStart::HyStartPlusPlus,
-            ..Config::default()
+            ..Config::plain()
         });
         let sample = AckSample { delivered: 12, advanced: true, rtt: None };
         sender.cwnd = 20.0;

@@ -140,7 +140,7 @@ mod tests {
                 slow_start: if self.kind.is_none() { SlowStart::HyStart } else { SlowStart::Standard },
                 ecn: self.ecn,
                 accurate_ecn: self.ecn && self.kind == Some(Kind::Prague),
-                ..Config::default()
+                ..Config::plain()
             }
         }
 

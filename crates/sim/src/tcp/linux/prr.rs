@@ -1,27 +1,16 @@
 //! Proportional rate reduction (RFC 9937, and RFC 6937 before it): during recovery the window goes down to the threshold in proportion to what
 //! arrives, instead of waiting for half of it.
 
-/// Which text's reduction: they differ in what a recovery starts from, and in what it may send while less than the threshold is in flight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PrrRules {
-    /// As in Linux: from the window, with the bounds of RFC 9937.
-    #[default]
-    Linux,
-    /// RFC 9937.
-    Rfc9937,
-    /// RFC 6937, with its slow start reduction bound.
-    Rfc6937,
-}
-
-impl PrrRules {
-    /// The word in a file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            PrrRules::Linux => "linux",
-            PrrRules::Rfc9937 => "rfc9937",
-            PrrRules::Rfc6937 => "rfc6937",
-        }
+inprofile_core::choice! {
+    /// Proportional rate reduction: how the window comes down during recovery. The texts differ in what a recovery starts from, and in what it
+    /// may send while less than the threshold is in flight.
+    pub enum PrrRules {
+        /// As in Linux: from the window, with the bounds of RFC 9937.
+        Linux = "linux",
+        /// RFC 9937: from what is in flight; slow start towards the threshold only while nothing more is lost.
+        Rfc9937 = "rfc9937",
+        /// RFC 6937, its predecessor: slow start towards the threshold whatever is lost.
+        Rfc6937 = "rfc6937",
     }
 }
 

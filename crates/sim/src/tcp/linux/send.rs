@@ -208,7 +208,7 @@ mod tests {
             pacing: true,
             ecn: true,
             accurate_ecn: true,
-            ..Config::default()
+            ..Config::plain()
         });
         (sender.cwnd, sender.ssthresh) = (40.0, 40.0);
         sender.timeout.sample(0.05);

@@ -2,7 +2,7 @@ use inprofile_core::units::Duration;
 
 use super::*;
 use crate::ns2::clock::Seconds;
-use crate::tcp::{Flags, Profile, Sack};
+use crate::tcp::{Flags, Profile, Sack, Settings};
 
 /// Records what is sent, at one moment.
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl Host for Wire {
 }
 
 fn config(congestion: Congestion) -> Config {
-    Config { profile: Profile::Ns2, congestion, window: 20, initial_window: 2, ..Config::default() }
+    Config { profile: Profile::Ns2, congestion, window: 20, initial_window: 2, ..Config::plain() }
 }
 
 fn acknowledge(sender: &mut Sender<Seconds>, next: u32, wire: &mut Wire) {
@@ -67,7 +67,10 @@ fn a_window_of_one_is_halved() {
 /// transfer there is no random delay before a send, and no number is drawn for it.
 #[test]
 fn sack_starts_no_jitter_after_the_end() {
-    let jittered = Config { jitter: Duration::from_millis(1), ..config(Congestion::Sack) };
+    let jittered = Config {
+        settings: Settings { jitter: Duration::from_millis(1), ..Settings::default() },
+        ..config(Congestion::Sack)
+    };
     let mut wire = Wire::default();
     let mut sender = Sender::new(&jittered, 0.0);
     sender.set_data_end(2);

@@ -35,7 +35,7 @@ impl Host for Ports {
 }
 
 fn config(congestion: Congestion, ecn: bool) -> Config {
-    Config { congestion, window: 300, min_rto: Duration::from_millis(1000), ecn, ..Config::default() }
+    Config { congestion, window: 300, min_rto: Duration::from_millis(1000), ecn, ..Config::plain() }
 }
 
 /// The event at the sender.

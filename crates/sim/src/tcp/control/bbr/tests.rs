@@ -75,7 +75,7 @@ impl Path {
             segment: 1460,
             window: 100_000,
             pacing: true,
-            ..Config::default()
+            ..Config::plain()
         };
         let mut path = Path {
             ports: Ports { now: Exact(0), timers: [None; 3], sent: Vec::new() },
