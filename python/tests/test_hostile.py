@@ -375,7 +375,7 @@ def _peak(folder: Path, flows: int, *more: str) -> int:
 
 @pytest.mark.parametrize(
     ("more", "many"),
-    [((), 100_000), (("--json",), 10_000), (("--out", "kept"), 100_000)],
+    [((), 100_000), (("--json",), 20_000), (("--out", "kept"), 100_000)],
     ids=["text", "json", "out"],
 )
 def test_a_flow_takes_2_kib(more: tuple[str, ...], many: int, folder: Path) -> None:

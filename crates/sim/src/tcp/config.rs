@@ -85,7 +85,7 @@ inprofile_core::params! {
         accurate_ecn_option: bool = false;
         /// The queueing delay that ledbat aims at. RFC 6817 §2.5 allows up to 100 ms.
         target: Duration [POSITIVE] = Duration::from_millis(100);
-        /// By how many packets a round trip ledbat's window grows where there is no queue. RFC 6817 §2.5 allows up to 1; RFC 7928 §5.4 tries
+        /// By how many packets a round trip ledbat's window grows where there is no queue. RFC 6817 §2.5 allows up to 1; RFC 7928 tries
         /// with 10.
         gain: f64 [POSITIVE] = 1.0;
         /// Where the round-trip time is shorter, prague's rate grows and shrinks as if it were this (RTT independence). 0 s: by the round-trip
