@@ -18,7 +18,7 @@ use inprofile_core::marker::Marker;
 use inprofile_core::marker::token_bucket::{self, TokenBucket};
 use inprofile_core::packet::{Colour, FlowId, Packet};
 use inprofile_core::params::{Build, Context, defaults};
-use inprofile_core::queue::{End, Queue};
+use inprofile_core::queue::Queue;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
@@ -102,46 +102,6 @@ impl Queue for Seen<'_> {
     #[inline]
     fn idle_since(&self) -> Option<Time> {
         (self.0.waiting == 0).then(|| Time(self.0.at.0 - u64::from(self.0.idle_ns) * 1000))
-    }
-    fn head_since(&self, _: u32) -> Option<Time> {
-        None
-    }
-    fn has(&self, _: FlowId) -> bool {
-        false
-    }
-    fn packets_of_flow(&self, _: FlowId) -> u32 {
-        0
-    }
-    fn position(&self, _: FlowId, _: End) -> Option<u32> {
-        None
-    }
-    fn flow_at(&self, _: u32) -> Option<FlowId> {
-        None
-    }
-    fn evict(&mut self, _: u32) -> bool {
-        false
-    }
-    fn mark(&mut self, _: u32) -> bool {
-        false
-    }
-    fn join(&mut self, _: u32) {}
-    fn packets_in(&self, _: u32) -> u32 {
-        0
-    }
-    fn bytes_in(&self, _: u32) -> u64 {
-        0
-    }
-    fn head_size(&self, _: u32) -> Option<u32> {
-        None
-    }
-    fn head_flow(&self, _: u32) -> Option<FlowId> {
-        None
-    }
-    fn move_head(&mut self, _: u32, _: u32) -> bool {
-        false
-    }
-    fn evict_from(&mut self, _: u32, _: End) -> Option<u32> {
-        None
     }
 }
 

@@ -58,39 +58,68 @@ pub trait Queue {
     fn fits(&self, size: u32) -> bool;
     /// Since when the link has had nothing to send; `None` while it sends.
     fn idle_since(&self) -> Option<Time>;
+
+    // What follows is about packets that can be found again: a backlog that is only counted has none, and leaves it as it is here.
+
     /// When the packet at the head of this queue came; `None` if none waits. Queue 0 is that of a discipline with one. For disciplines
     /// that decide at departure: computed service has no such times.
-    fn head_since(&self, queue: u32) -> Option<Time>;
+    fn head_since(&self, _queue: u32) -> Option<Time> {
+        None
+    }
     /// Whether a packet of this flow waits.
-    fn has(&self, flow: FlowId) -> bool;
+    fn has(&self, _flow: FlowId) -> bool {
+        false
+    }
     /// Packets of this flow waiting; takes time in proportion to the queue.
-    fn packets_of_flow(&self, flow: FlowId) -> u32;
+    fn packets_of_flow(&self, _flow: FlowId) -> u32 {
+        0
+    }
     /// Position of a waiting packet of this flow: how many packets would leave before it. `None` if there is none.
-    fn position(&self, flow: FlowId, end: End) -> Option<u32>;
+    fn position(&self, _flow: FlowId, _end: End) -> Option<u32> {
+        None
+    }
     /// Whose the waiting packet at this position is; `None` if there is none.
-    fn flow_at(&self, position: u32) -> Option<FlowId>;
+    fn flow_at(&self, _position: u32) -> Option<FlowId> {
+        None
+    }
     /// Drops the waiting packet at this position; false if there is none.
-    fn evict(&mut self, position: u32) -> bool;
+    fn evict(&mut self, _position: u32) -> bool {
+        false
+    }
     /// Marks the waiting packet at this position as having experienced congestion; false if there is none, or its
     /// transport doesn't understand ECN.
-    fn mark(&mut self, position: u32) -> bool;
+    fn mark(&mut self, _position: u32) -> bool {
+        false
+    }
     /// Where the discipline keeps [several queues](crate::aqm::Aqm::flow_queues): the arrival it decides on joins this one, if it joins.
-    fn join(&mut self, queue: u32);
+    fn join(&mut self, _queue: u32) {}
     /// Packets in one of several queues.
-    fn packets_in(&self, queue: u32) -> u32;
+    fn packets_in(&self, _queue: u32) -> u32 {
+        0
+    }
     /// Bytes in one of several queues.
-    fn bytes_in(&self, queue: u32) -> u64;
+    fn bytes_in(&self, _queue: u32) -> u64 {
+        0
+    }
     /// Size of the packet at the head of one of several queues.
-    fn head_size(&self, queue: u32) -> Option<u32>;
+    fn head_size(&self, _queue: u32) -> Option<u32> {
+        None
+    }
     /// Whose packet is at the head of one of several queues.
-    fn head_flow(&self, queue: u32) -> Option<FlowId>;
+    fn head_flow(&self, _queue: u32) -> Option<FlowId> {
+        None
+    }
     /// Moves the packet at the head of one of several queues to the end of another; false if there was none.
-    fn move_head(&mut self, from: u32, to: u32) -> bool;
+    fn move_head(&mut self, _from: u32, _to: u32) -> bool {
+        false
+    }
     /// Where the discipline keeps several queues and nothing of them is near: whose turns are next, in order. What they will need may be read
     /// ahead; nothing else comes of it.
     fn expect(&mut self, _turns: [u32; 2]) {}
     /// Drops a packet of one of several queues: its size, if there was one.
-    fn evict_from(&mut self, queue: u32, end: End) -> Option<u32>;
+    fn evict_from(&mut self, _queue: u32, _end: End) -> Option<u32> {
+        None
+    }
 }
 
 /// Packets counted by colour and by what became of them. `arrived` = `sent` + `dropped` + waiting.

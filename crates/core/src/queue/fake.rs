@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::aqm::Aqm;
-use crate::packet::{Colour, FlowId};
+use crate::packet::Colour;
 use crate::queue::Counts;
-use crate::queue::{End, Queue};
+use crate::queue::Queue;
 use crate::units::{Backlog, Time};
 use crate::verdict::Admission;
 
@@ -64,45 +64,5 @@ impl Queue for Fake {
     }
     fn idle_since(&self) -> Option<Time> {
         self.idle
-    }
-    fn head_since(&self, _: u32) -> Option<Time> {
-        None
-    }
-    fn has(&self, _: FlowId) -> bool {
-        false
-    }
-    fn packets_of_flow(&self, _: FlowId) -> u32 {
-        0
-    }
-    fn position(&self, _: FlowId, _: End) -> Option<u32> {
-        None
-    }
-    fn flow_at(&self, _: u32) -> Option<FlowId> {
-        None
-    }
-    fn evict(&mut self, _: u32) -> bool {
-        false
-    }
-    fn mark(&mut self, _: u32) -> bool {
-        false
-    }
-    fn join(&mut self, _: u32) {}
-    fn packets_in(&self, _: u32) -> u32 {
-        0
-    }
-    fn bytes_in(&self, _: u32) -> u64 {
-        0
-    }
-    fn head_size(&self, _: u32) -> Option<u32> {
-        None
-    }
-    fn head_flow(&self, _: u32) -> Option<FlowId> {
-        None
-    }
-    fn move_head(&mut self, _: u32, _: u32) -> bool {
-        false
-    }
-    fn evict_from(&mut self, _: u32, _: End) -> Option<u32> {
-        None
     }
 }

@@ -7,8 +7,8 @@
 //! oldest first, so that the parts differ after a burst of one colour, never the sum.
 //! Non-goal: any decision.
 
-use crate::packet::{Colour, FlowId};
-use crate::queue::{End, Queue};
+use crate::packet::Colour;
+use crate::queue::Queue;
 use crate::units::{Backlog, Bytes, PS_PER_S, Rate, Time};
 
 /// Units of the counter in a byte.
@@ -134,45 +134,5 @@ impl Queue for VirtualBacklog {
     }
     fn idle_since(&self) -> Option<Time> {
         self.empty_since
-    }
-    fn head_since(&self, _: u32) -> Option<Time> {
-        None
-    }
-    fn has(&self, _: FlowId) -> bool {
-        false
-    }
-    fn packets_of_flow(&self, _: FlowId) -> u32 {
-        0
-    }
-    fn position(&self, _: FlowId, _: End) -> Option<u32> {
-        None
-    }
-    fn flow_at(&self, _: u32) -> Option<FlowId> {
-        None
-    }
-    fn evict(&mut self, _: u32) -> bool {
-        false
-    }
-    fn mark(&mut self, _: u32) -> bool {
-        false
-    }
-    fn join(&mut self, _: u32) {}
-    fn packets_in(&self, _: u32) -> u32 {
-        0
-    }
-    fn bytes_in(&self, _: u32) -> u64 {
-        0
-    }
-    fn head_size(&self, _: u32) -> Option<u32> {
-        None
-    }
-    fn head_flow(&self, _: u32) -> Option<FlowId> {
-        None
-    }
-    fn move_head(&mut self, _: u32, _: u32) -> bool {
-        false
-    }
-    fn evict_from(&mut self, _: u32, _: End) -> Option<u32> {
-        None
     }
 }
