@@ -3,7 +3,8 @@
     host A [h0]══[lan0] the box [wan0]══[h1] host B
 
 The hosts are on one core, the box on another: what comes in at an interface is worked on by its owner's core
-(receive packet steering), and so are the programs. All offloads are off, for the box and for the hosts.
+(receive packet steering), and so are the programs. All offloads are off, for the box and for the hosts,
+unless they are asked for. On one core nothing is steered: what a call sends goes all the way within it.
 """
 
 import ctypes
@@ -137,7 +138,7 @@ class Namespace:
 class Wire:
     """The two hosts and the box, until it is closed; called in the box's namespace, which must be our own."""
 
-    def __init__(self, host_core: int, box_core: int):
+    def __init__(self, host_core: int, box_core: int, offloads: bool = False):
         self.cores = (host_core, box_core)
         self.hosts = [Namespace.new(), Namespace.new()]
         # Interfaces made from now on don't speak IPv6 of their own accord.
@@ -145,9 +146,11 @@ class Wire:
         for i, (ours, theirs) in enumerate((("lan0", "h0"), ("wan0", "h1"))):
             ip(f"link add {ours} type veth peer name {theirs}")
             for name, core in ((ours, box_core), (theirs, host_core)):
-                run("ethtool", "-K", name, *[word for o in OFFLOADS for word in (o, "off")])
-                steering = Path(f"/sys/class/net/{name}/queues/rx-0/rps_cpus")
-                steering.write_text(f"{1 << core:x}")
+                how = "on" if offloads else "off"
+                run("ethtool", "-K", name, *[word for o in OFFLOADS for word in (o, how)])
+                if host_core != box_core:
+                    steering = Path(f"/sys/class/net/{name}/queues/rx-0/rps_cpus")
+                    steering.write_text(f"{1 << core:x}")
             ip(f"link set {ours} up")
             self.hosts[i].take(theirs)
 

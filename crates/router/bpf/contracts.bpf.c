@@ -54,15 +54,15 @@ static __always_inline struct charge charge_of(struct __sk_buff *skb, const stru
 }
 
 /* Linux sends one tag of IEEE 802.1Q beside the MTU, and no other. */
-static __always_inline int fits(struct __sk_buff *skb, const struct seen *p, __u32 length, __u32 mtu)
+static __always_inline int fits(const struct frame *f, const struct seen *p, __u32 length, __u32 mtu)
 {
 	__u32 kind = 0;
 	if (!mtu || length <= mtu + ETHERNET_HEADER)
 		return 1;
 	if (p->shift)
-		kind = bpf_ntohs(skb->vlan_proto);
+		kind = bpf_ntohs(f->skb->vlan_proto);
 	else
-		word(skb, p, 12, &kind);
+		word(f->skb, p, 12, &kind);
 	return kind == 0x8100 && length <= mtu + ETHERNET_HEADER + 4;
 }
 
@@ -103,12 +103,12 @@ static __always_inline int take_any(struct bucket *any, struct bucket *kept, con
 	return take(kept, &p[1], need, now) || take(any, &p[0], need, now);
 }
 
-static __always_inline int address_admits(const struct seen *p, const struct rules *r, __u32 direction, __u32 kind, __u64 need, __u64 now)
+static __always_inline int address_admits(struct __sk_buff *skb, const struct seen *p, const struct rules *r, __u32 direction, __u32 kind, __u64 need, __u64 now)
 {
 	struct address_key key = { .direction = direction };
 	struct address *found;
 
-	__builtin_memcpy(key.address, p->source, 6);
+	bpf_skb_load_bytes(skb, 6, key.address, 6);
 	found = bpf_map_lookup_elem(&addresses, &key);
 	if (!found) {
 		struct address new = {};
@@ -127,7 +127,7 @@ static __always_inline int address_admits(const struct seen *p, const struct rul
 }
 
 /* Whether a control frame's sender has not sent too many: the law of src/policy/senders.rs. */
-static __always_inline int admits(const struct seen *p, const struct rules *r, __u32 set, __u32 kind, __u32 bytes, __u64 now)
+static __always_inline int admits(struct __sk_buff *skb, const struct seen *p, const struct rules *r, __u32 set, __u32 kind, __u32 bytes, __u64 now)
 {
 	__u32 direction = set & 1, holder = holder_of(p, r, set), passes;
 	__u64 need = (__u64)bytes * GRAINS;
@@ -148,7 +148,7 @@ static __always_inline int admits(const struct seen *p, const struct rules *r, _
 		bpf_spin_unlock(&his->lock);
 		return passes;
 	}
-	if (r->by_address && !address_admits(p, r, direction, kind, need, now))
+	if (r->by_address && !address_admits(skb, p, r, direction, kind, need, now))
 		return 0;
 	all = bpf_map_lookup_elem(&together, &direction);
 	if (!all)
@@ -226,6 +226,7 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	struct totals *t = bpf_map_lookup_elem(&totals, &way);
 	struct seen *p = bpf_map_lookup_elem(&scratch, &zero);
 	struct account *his = 0;
+	struct frame f = { skb, (void *)(long)skb->data, (void *)(long)skb->data_end };
 	struct treatment what = {};
 	struct rules *r;
 	__u64 now;
@@ -237,12 +238,12 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	r = bpf_map_lookup_elem(&rules, &set);
 	if (!r)
 		return TC_ACT_SHOT;
-	read_frame(skb, p);
+	read_frame(&f, p);
 	struct charge charge = charge_of(skb, p, r);
 	t->came += charge.packets;
 	census(t, p);
 	t->length_disagrees += p->disagrees;
-	if (!fits(skb, p, charge.longest, s->mtu[direction]))
+	if (!fits(&f, p, charge.longest, s->mtu[direction]))
 		return refuse(t, R_TOO_LONG);
 	if (s->bypass || !r->configured) {
 		t->passed += charge.packets;
@@ -250,7 +251,7 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		return leave(skb, s, t, direction);
 	}
 	if (p->control < KINDS) {
-		if (!admits(p, r, set, p->control, charge.bytes, now)) {
+		if (!admits(skb, p, r, set, p->control, charge.bytes, now)) {
 			t->excess[p->control & (KINDS - 1)]++;
 			t->policed++;
 			return TC_ACT_SHOT;
@@ -279,7 +280,8 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		customer = holder_of(p, r, set);
 		unsold(&what, s, r, set, customer ? customer : r->rest);
 	}
-	if (what.customer) {
+	/* Where he is metered by his own account, all of his is counted there. */
+	if (what.customer && what.customer != what.meter) {
 		__u32 i = direction * s->capacity + what.customer - 1;
 		his = bpf_map_lookup_elem(&accounts, &i);
 	}
@@ -289,7 +291,7 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		struct account *a = bpf_map_lookup_elem(&accounts, &i);
 		if (!m || !a)
 			return TC_ACT_SHOT;
-		if (!meter(a, m, now, charge.packets, charge.bytes, what.colour, &colour)) {
+		if (!meter(a, m, now, charge.packets, charge.bytes, what.colour, &colour, what.meter == what.customer, what.by_colour)) {
 			t->policed += charge.packets;
 			if (his) {
 				bpf_spin_lock(&his->lock);
@@ -329,4 +331,13 @@ SEC("classifier") int inside(struct __sk_buff *skb)
 SEC("classifier") int outside(struct __sk_buff *skb)
 {
 	return forward(skb, 1);
+}
+
+/* At egress: what is forwarded leaves, and all else is for who comes next, who has the port closed. */
+SEC("classifier") int leaving(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct state *s = bpf_map_lookup_elem(&state, &zero);
+
+	return s && skb->mark == s->mark ? TC_ACT_OK : TC_ACT_UNSPEC;
 }

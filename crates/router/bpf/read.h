@@ -20,6 +20,7 @@ struct seen {
 	__u32 session;
 	__u32 size;
 	__u32 body_at;       /* of the IP header: where what the transport carries begins */
+	__u32 left;          /* bytes from there on, while headers are read */
 	__u32 why;
 	__u32 control;       /* a kind, or KINDS */
 	__u32 family;
@@ -31,26 +32,51 @@ struct seen {
 	__u32 is_first;
 	__u32 id;
 	__u16 port[2];
-	__u8 source[6];
-	__u8 pad[2];
 	__u8 address[2][16];
 	__u8 head[40];       /* the IP header's fixed part */
 };
 
+/* So far the verifier follows. */
+#define MOST_HEADERS 1023
 #define TAG(kind) ((kind) == 0x8100 || (kind) == 0x88a8 || (kind) == 0x9100)
 
-/* Bytes of the frame; false beyond its end. */
-static __always_inline int get(struct __sk_buff *skb, const struct seen *p, __u32 at, void *to, __u32 bytes)
+/* The verifier follows values on the stack, not those in maps: what it may forget it need not try with every path that follows. */
+static __always_inline __u32 forget(__u32 *in, __u32 value)
+{
+	*(volatile __u32 *)in = value;
+	return *(volatile __u32 *)in;
+}
+
+/* A frame before anything of it is written. Its headers are in one piece as drivers deliver them, and then no function is called. */
+struct frame {
+	struct __sk_buff *skb;
+	void *data;
+	void *end;
+};
+
+/* Bytes of a frame; false beyond its end. */
+static __always_inline int load(struct __sk_buff *skb, const struct seen *p, __u32 at, void *to, __u32 bytes)
 {
 	if (at + bytes > p->length)
 		return 0;
 	return bpf_skb_load_bytes(skb, at - p->shift, to, bytes) == 0;
 }
 
+static __always_inline int get(const struct frame *f, const struct seen *p, __u32 at, void *to, __u32 bytes)
+{
+	__u32 from = at - p->shift;
+
+	if (from <= MOST_HEADERS && f->data + from + bytes <= f->end) {
+		__builtin_memcpy(to, f->data + from, bytes);
+		return 1;
+	}
+	return load(f->skb, p, at, to, bytes);
+}
+
 static __always_inline int word(struct __sk_buff *skb, const struct seen *p, __u32 at, __u32 *to)
 {
 	__u16 w = 0;
-	if (!get(skb, p, at, &w, 2))
+	if (!load(skb, p, at, &w, 2))
 		return 0;
 	*to = bpf_ntohs(w);
 	return 1;
@@ -77,7 +103,7 @@ static __always_inline int mpls(struct __sk_buff *skb, struct seen *p, __u32 *ve
 	p->labels_at = p->at;
 	for (int i = 0; i < MOST_LABELS; i++) {
 		__u8 entry[4] = {};
-		if (!get(skb, p, p->at, entry, 4))
+		if (!load(skb, p, p->at, entry, 4))
 			return TRUNCATED;
 		p->labels++;
 		p->at += 4;
@@ -95,7 +121,7 @@ static __always_inline int pppoe(struct __sk_buff *skb, struct seen *p, __u32 *v
 	__u8 h[6] = {}, first = 0;
 	__u32 protocol = 0;
 
-	if (!get(skb, p, p->at, h, 6))
+	if (!load(skb, p, p->at, h, 6))
 		return TRUNCATED;
 	if (h[0] != 0x11 || h[1] != 0)
 		return MALFORMED;
@@ -103,7 +129,7 @@ static __always_inline int pppoe(struct __sk_buff *skb, struct seen *p, __u32 *v
 	p->at += 6;
 	__u32 length = h[4] << 8 | h[5], there = p->length - p->at;
 	p->disagrees = length > there || (length < there && !may_be_padded(p));
-	if (!get(skb, p, p->at, &first, 1))
+	if (!load(skb, p, p->at, &first, 1))
 		return TRUNCATED;
 	if (first & 1) {
 		p->at += 1;
@@ -136,8 +162,8 @@ static __always_inline int pppoe(struct __sk_buff *skb, struct seen *p, __u32 *v
 static __always_inline int llc(struct __sk_buff *skb, struct seen *p)
 {
 	__u8 h[8] = {};
-	int tree = get(skb, p, p->at, h, 3) && h[0] == 0x42 && h[1] == 0x42 && h[2] == 3;
-	if (!tree && get(skb, p, p->at, h, 8))
+	int tree = load(skb, p, p->at, h, 3) && h[0] == 0x42 && h[1] == 0x42 && h[2] == 3;
+	if (!tree && load(skb, p, p->at, h, 8))
 		tree = h[0] == 0xaa && h[1] == 0xaa && h[2] == 3 && h[3] == 0 && h[4] == 0 && h[5] == 0x0c && h[6] == 1 && h[7] == 0x0b;
 	if (!tree)
 		return NOT_IP;
@@ -152,20 +178,22 @@ static __always_inline int control_kind(struct seen *p, __u32 kind)
 }
 
 /* Up to the IP header, which should be of this version; 0: either. */
-static __always_inline int read_link(struct __sk_buff *skb, struct seen *p, __u32 *version)
+static __always_inline int read_link(const struct frame *f, struct seen *p, __u32 *version)
 {
-	__u32 kind = 0, tci = 0;
+	__u32 kind, tci = 0;
+	__u16 type = 0;
 	int labelled = 0, why;
 
-	if (!word(skb, p, p->at - 2, &kind))
+	if (!get(f, p, p->at - 2, &type, 2))
 		return TRUNCATED;
+	kind = bpf_ntohs(type);
 	for (int i = 0; i <= MOST_TAGS && TAG(kind); i++) {
 		if (p->tags >= MOST_TAGS)
 			return TOO_DEEP;
-		if (!word(skb, p, p->at, &tci))
+		if (!word(f->skb, p, p->at, &tci))
 			return TRUNCATED;
 		note_tag(p, tci);
-		if (!word(skb, p, p->at - 2, &kind))
+		if (!word(f->skb, p, p->at - 2, &kind))
 			return TRUNCATED;
 	}
 	switch (kind) {
@@ -176,13 +204,13 @@ static __always_inline int read_link(struct __sk_buff *skb, struct seen *p, __u3
 		*version = 6;
 		return IP_PACKET;
 	case 0x8864:
-		why = pppoe(skb, p, version, &labelled);
+		why = pppoe(f->skb, p, version, &labelled);
 		if (!labelled)
 			return why;
-		return mpls(skb, p, version);
+		return mpls(f->skb, p, version);
 	case 0x8847:
 	case 0x8848:
-		return mpls(skb, p, version);
+		return mpls(f->skb, p, version);
 	case 0x0806:
 	case 0x8035:
 		return control_kind(p, ARP);
@@ -197,7 +225,7 @@ static __always_inline int read_link(struct __sk_buff *skb, struct seen *p, __u3
 	case 0x8808:
 		return MAC_CONTROL;
 	}
-	return kind < 0x0600 ? llc(skb, p) : NOT_IP;
+	return kind < 0x0600 ? llc(f->skb, p) : NOT_IP;
 }
 
 static __always_inline __u32 fold(__u32 sum)
@@ -222,19 +250,19 @@ static __always_inline int right_checksum(struct __sk_buff *skb, const struct se
 }
 
 /* TCP's and UDP's ports, where their header can be one: RFC 9293 3.1, RFC 768. */
-static __always_inline void read_transport(struct __sk_buff *skb, struct seen *p, __u32 body, __u32 bytes)
+static __always_inline void read_transport(const struct frame *f, struct seen *p, __u32 body, __u32 bytes)
 {
 	__u8 h[14] = {};
 
 	p->body_at = body;
 	p->transport = OTHER;
-	if (p->protocol == 6 && bytes >= 20 && get(skb, p, p->at + body, h, 14)) {
+	if (p->protocol == 6 && bytes >= 20 && get(f, p, p->at + body, h, 14)) {
 		__u32 header = (h[12] >> 4) * 4;
 		if (header < 20 || header > bytes)
 			return;
 		p->transport = TCP;
 		p->body_at += header;
-	} else if (p->protocol == 17 && bytes >= 8 && get(skb, p, p->at + body, h, 4)) {
+	} else if (p->protocol == 17 && bytes >= 8 && get(f, p, p->at + body, h, 4)) {
 		p->transport = UDP;
 		p->body_at += 8;
 	} else {
@@ -252,7 +280,7 @@ static __always_inline void read_fragment(struct __sk_buff *skb, struct seen *p,
 
 	p->body_at = body;
 	p->transport = FRAGMENT;
-	if (!p->is_first || (p->protocol != 6 && p->protocol != 17) || bytes < 4 || !get(skb, p, p->at + body, h, 4))
+	if (!p->is_first || (p->protocol != 6 && p->protocol != 17) || bytes < 4 || !load(skb, p, p->at + body, h, 4))
 		return;
 	p->has_ports = 1;
 	p->port[0] = h[0] << 8 | h[1];
@@ -271,9 +299,9 @@ static __always_inline void set_size(struct seen *p, __u32 says, __u32 header, _
 }
 
 /* RFC 791 3.1. */
-static __always_inline int ipv4(struct __sk_buff *skb, struct seen *p, __u32 there)
+static __always_inline int ipv4(const struct frame *f, struct seen *p, __u32 there)
 {
-	if (!get(skb, p, p->at, p->head, 20))
+	if (!get(f, p, p->at, p->head, 20))
 		return TRUNCATED;
 	__u32 header = (p->head[0] & 15) * 4, says = p->head[2] << 8 | p->head[3];
 	if (header < 20)
@@ -292,21 +320,21 @@ static __always_inline int ipv4(struct __sk_buff *skb, struct seen *p, __u32 the
 	p->is_first = (place & 0x1fff) == 0;
 	set_size(p, says, header, there);
 	if (place)
-		read_fragment(skb, p, header, bytes);
+		read_fragment(f->skb, p, header, bytes);
 	else
-		read_transport(skb, p, header, bytes);
+		read_transport(f, p, header, bytes);
 	/* Behind labels only what is IPv4 beyond doubt is taken for it (RFC 4928 3). */
-	if (p->labels && (says > there || !right_checksum(skb, p, header)))
+	if (p->labels && (says > there || !right_checksum(f->skb, p, header)))
 		return NOT_IP;
 	return IP_PACKET;
 }
 
 /* RFC 8200 3 and 4. */
-static __always_inline int ipv6(struct __sk_buff *skb, struct seen *p, __u32 there)
+static __always_inline int ipv6(const struct frame *f, struct seen *p, __u32 there)
 {
 	__u32 fragment = 0, link_disagrees = p->disagrees;
 
-	if (!get(skb, p, p->at, p->head, 40))
+	if (!get(f, p, p->at, p->head, 40))
 		return TRUNCATED;
 	__u32 says = 40 + (p->head[4] << 8 | p->head[5]);
 	__u32 body = 40, bytes = (says <= there ? says : there) - 40;
@@ -324,19 +352,21 @@ static __always_inline int ipv6(struct __sk_buff *skb, struct seen *p, __u32 the
 	for (int i = 0; i < MOST_EXTENSIONS; i++) {
 		__u8 h[8] = {};
 		__u32 length = 8;
+		body = forget(&p->body_at, body);
+		bytes = forget(&p->left, bytes);
 		if (next == 0 || next == 43 || next == 60 || next == 135 || next == 51) {
-			if (bytes < 2 || !get(skb, p, p->at + body, h, 2))
+			if (bytes < 2 || !load(f->skb, p, p->at + body, h, 2))
 				break;
 			length = 8 + (next == 51 ? 4 : 8) * h[1];
 		} else if (next == 44) {
-			if (bytes < 4 || !get(skb, p, p->at + body, h, 4))
+			if (bytes < 4 || !load(f->skb, p, p->at + body, h, 4))
 				break;
 			__u32 place = (h[2] << 8 | h[3]) & 0xfff9;
 			if (!fragment && place) {
 				fragment = 1;
 				p->is_first = (place & 0xfff8) == 0;
 				p->id = 0;
-				if (bytes >= 8 && get(skb, p, p->at + body, h, 8))
+				if (bytes >= 8 && load(f->skb, p, p->at + body, h, 8))
 					p->id = (__u32)h[4] << 24 | h[5] << 16 | h[6] << 8 | h[7];
 			}
 		} else {
@@ -352,20 +382,22 @@ static __always_inline int ipv6(struct __sk_buff *skb, struct seen *p, __u32 the
 			break;
 	}
 	p->protocol = next;
+	body = forget(&p->body_at, body);
+	bytes = forget(&p->left, bytes);
 	if (fragment) {
-		read_fragment(skb, p, body, bytes);
+		read_fragment(f->skb, p, body, bytes);
 	} else {
 		__u8 h[2] = {};
-		read_transport(skb, p, body, bytes);
+		read_transport(f, p, body, bytes);
 		/* RFC 4861 6.1, 7.1: of a neighbour and of no one further away. */
-		if (next == 58 && p->head[7] == 255 && bytes >= 2 && get(skb, p, p->at + body, h, 2) && h[0] >= 133 && h[0] <= 137 && h[1] == 0)
+		if (next == 58 && p->head[7] == 255 && bytes >= 2 && load(f->skb, p, p->at + body, h, 2) && h[0] >= 133 && h[0] <= 137 && h[1] == 0)
 			p->control = NEIGHBOUR_DISCOVERY;
 	}
 	return IP_PACKET;
 }
 
 /* Reads a frame: sets p->why, and the kind of a control frame. */
-static __always_inline void read_frame(struct __sk_buff *skb, struct seen *p)
+static __always_inline void read_frame(const struct frame *f, struct seen *p)
 {
 	__u32 version = 0, why;
 	__u8 first = 0;
@@ -375,27 +407,25 @@ static __always_inline void read_frame(struct __sk_buff *skb, struct seen *p)
 	p->vlan[0] = p->vlan[1] = NO_VLAN;
 	p->session = NO_SESSION;
 	p->at = ETHERNET_HEADER;
-	p->length = skb->len;
-	if (p->length >= 12)
-		bpf_skb_load_bytes(skb, 6, p->source, 6);
-	if (skb->vlan_present) {
+	p->length = f->skb->len;
+	if (f->skb->vlan_present) {
 		/* The tag stands beside the frame: all that follows is four bytes nearer than on the wire. */
-		note_tag(p, skb->vlan_tci);
+		note_tag(p, f->skb->vlan_tci);
 		p->shift = 4;
 		p->length += 4;
 	}
-	why = read_link(skb, p, &version);
+	why = read_link(f, p, &version);
 	if (why == IP_PACKET) {
-		if (!get(skb, p, p->at, &first, 1)) {
+		if (!get(f, p, p->at, &first, 1)) {
 			why = TRUNCATED;
 		} else if ((first >> 4) != 4 && (first >> 4) != 6) {
 			why = p->labels ? NOT_IP : MALFORMED;
 		} else if (version && version != first >> 4) {
 			why = MALFORMED;
 		} else if (first >> 4 == 4) {
-			why = ipv4(skb, p, p->length - p->at);
+			why = ipv4(f, p, p->length - p->at);
 		} else {
-			why = ipv6(skb, p, p->length - p->at);
+			why = ipv6(f, p, p->length - p->at);
 		}
 	}
 	if (why != IP_PACKET) {

@@ -35,7 +35,7 @@ static __always_inline void clear_link_classes(struct __sk_buff *skb, struct see
 		__u32 at = ETHERNET_HEADER + 4 * i;
 		if (i >= p->tags)
 			break;
-		if (at < ETHERNET_HEADER + p->shift || !get(skb, p, at, &octet, 1) || !(octet & 0xe0))
+		if (at < ETHERNET_HEADER + p->shift || !load(skb, p, at, &octet, 1) || !(octet & 0xe0))
 			continue;
 		octet &= 0x1f;
 		bpf_skb_store_bytes(skb, at - p->shift, &octet, 1, BPF_F_RECOMPUTE_CSUM);
@@ -44,7 +44,7 @@ static __always_inline void clear_link_classes(struct __sk_buff *skb, struct see
 		__u32 at = p->labels_at + 4 * i + 2;
 		if (i >= p->labels)
 			break;
-		if (!get(skb, p, at, &octet, 1) || !(octet & 0x0e))
+		if (!load(skb, p, at, &octet, 1) || !(octet & 0x0e))
 			continue;
 		octet &= 0xf1;
 		bpf_skb_store_bytes(skb, at - p->shift, &octet, 1, BPF_F_RECOMPUTE_CSUM);

@@ -21,8 +21,10 @@ use crate::config::Config;
 
 /// What `make bpf` built of `bpf/`.
 pub static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/contracts.bpf.o");
-/// The programs, by the port where they are.
-pub const PROGRAMS: [&str; 2] = ["inside", "outside"];
+/// The programs: by the port where frames come in, and the one by which they leave.
+pub const PROGRAMS: [&str; 3] = ["inside", "outside", "leaving"];
+/// See [`PROGRAMS`].
+pub const LEAVING: usize = 2;
 /// All maps that keep something.
 const KEPT: [&str; 13] = [
     "state",
@@ -129,12 +131,12 @@ impl Maps {
         Ok(maps)
     }
 
-    /// A program, to be attached or tried.
+    /// One of [`PROGRAMS`], to be attached or tried.
     ///
     /// # Errors
     /// There is none of this name.
-    pub fn program(&mut self, port: usize) -> Result<&mut SchedClassifier, String> {
-        let program = self.ebpf.program_mut(PROGRAMS[port]).ok_or("there is no such program")?;
+    pub fn program(&mut self, which: usize) -> Result<&mut SchedClassifier, String> {
+        let program = self.ebpf.program_mut(PROGRAMS[which]).ok_or("there is no such program")?;
         program.try_into().map_err(|e: aya::programs::ProgramError| e.to_string())
     }
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// The number of the maps' layout: maps of another are not taken over.
 const LAYOUT: u32 = 1;
-/// The links of the two ports.
-const LINKS: [&str; 2] = ["link_inside", "link_outside"];
+/// The links of the two ports, at ingress and egress.
+const LINKS: [[&str; 2]; 2] =
+    [["link_inside", "link_inside_egress"], ["link_outside", "link_outside_egress"]];
 /// BPF_FS_MAGIC.
 const BPFFS: i64 = 0xcafe_4a11;
 
@@ -45,10 +46,10 @@ impl Pins {
         Ok(Pins { folder })
     }
 
-    /// The link of a port.
+    /// The links of a port, at ingress and egress.
     #[must_use]
-    pub fn link(&self, port: usize) -> PathBuf {
-        self.folder.join(LINKS[port])
+    pub fn links(&self, port: usize) -> [PathBuf; 2] {
+        LINKS[port].map(|name| self.folder.join(name))
     }
 
     /// Removes all: links first, so that nothing forwards that is half there.
@@ -56,8 +57,8 @@ impl Pins {
     /// # Errors
     /// The system's error.
     pub fn remove(&self) -> io::Result<()> {
-        for port in 0..2 {
-            match fs::remove_file(self.link(port)) {
+        for link in [0, 1].into_iter().flat_map(|port| self.links(port)) {
+            match fs::remove_file(link) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                 _ => {}
             }

@@ -108,7 +108,7 @@ pub fn run(config: Config, file: PathBuf, fix_offloads: bool) -> Result<Ended, S
     let pass_on = config.link_loss == config::LinkLoss::PassOn;
     let link_loss = LinkLoss::start(pass_on, &config.ports, &note, accounts.user).map_err(words)?;
     let pins = Pins::open(&config.pins, &config.ports)?;
-    let found = pins.link(0).exists();
+    let found = pins.links(0)[0].exists();
     let maps = forward(&config, &pins, indices).inspect_err(|_| {
         // What a process before us left goes on forwarding by what it was told.
         if !found && let Err(e) = pins.remove() {
