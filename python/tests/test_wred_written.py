@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from inprofile import STARTER, Scenario, parse
 from inprofile.cli import app
 from inprofile.experiment.dump import written as as_file
+from inprofile.studies.compare.schemes import Place, choose
 from inprofile.studies.wred import Port, Switch, read
 from inprofile.studies.wred.buffers import Buffer
 from inprofile.studies.wred.experiment import switch_of
@@ -120,6 +121,17 @@ def test_what_a_format_cannot_say_is_refused(to: str, change: dict[str, object],
     with pytest.raises(Unsayable, match=r"speeds in whole Mbit/s|no such port-speed"):
         FORMATS[to](Switch((Port(profile, ("Ethernet0|3",), 25.0000001e9),)))
     assert "25GB" in SPEEDS
+
+
+def test_the_scheme_that_a_switch_can_have_is_written_at_any_setting() -> None:
+    base = parse(STARTER).with_({"flows.assured.contract": "500 kbit/s"})
+    place = Place.of(base)
+    [scheme] = choose(["switch"])
+    assert "switch" not in {one.id for one in choose()}
+    for end in ("low", "high"):
+        values = scheme.set({s.key: getattr(s, end) for s in scheme.settings}).values(place, 0.02)
+        made = switch_of(base.with_(values), "Ethernet0|3")
+        assert FORMATS["sonic"](made)["WRED_PROFILE"]
 
 
 def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ __all__ = [
 ]
 
 HERE = Path(__file__).parent
+#: Schemes that take part only where they are named, each with its file.
+_NAMED = {"switch": HERE / "switch.toml"}
 #: A length in schemes.toml: so many T, in packets or, where a discipline wants a time, as time,
 #: perhaps with a least value.
 _LENGTH = re.compile(r"([0-9.]+(?:e-?[0-9]+)?)(?:/([0-9]+))? T( as time(?:, at least ([0-9.]+) ms)?)?")
@@ -299,15 +301,16 @@ def choose(names: Sequence[str] | None = None, own: Sequence[Scheme] = ()) -> li
     """Schemes by name, in the order of schemes.toml (default: all), and `own` ones after them.
 
     A name that ends in `.toml` is a file of schemes, all of which take part; one of ours with the same id
-    gives way. Raises `UnknownSchemeError`, and what `read_schemes` raises.
+    gives way. `switch` is what a switch can have, of a file of ours. Raises `UnknownSchemeError`, and what
+    `read_schemes` raises.
     """
     known = {s["id"]: Scheme(**s) for s in about()["schemes"]} | {s.id: s for s in own}
     if names is None:
         return list(known.values())
     wanted: list[str] = []
     for name in names:
-        if name.endswith(".toml"):
-            read = read_schemes(name)
+        if name.endswith(".toml") or name in _NAMED:
+            read = read_schemes(_NAMED.get(name, name))
             known |= {s.id: s for s in read}
             wanted += [s.id for s in read]
         else:

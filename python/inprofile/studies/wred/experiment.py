@@ -137,7 +137,7 @@ def _profile(where: str, found: Mapping[str, Any], name: str, faults: list[str])
     if kind not in ("red", "wred"):
         faults.append(
             f'{where}: aqm = "{kind}": a WRED profile holds curves against the average of the whole queue, as'
-            " red and wred do: plan with --schemes srtcm-wred,tsw2cm-wred"
+            " red and wred do: plan with --schemes switch"
         )
         return Profile(name, where, {})
     if found.get("averages", "shared") != "shared":
@@ -161,7 +161,10 @@ def _profile(where: str, found: Mapping[str, Any], name: str, faults: list[str])
     weight = -math.log2(found["w_q"])
     if abs(weight - round(weight)) > 1e-9:
         near = 2.0 ** -round(weight)
-        faults.append(f"{where}: w_q = {found['w_q']:g}: a switch has powers of two: write {near:g}")
+        faults.append(
+            f"{where}: w_q = {found['w_q']:g}: a switch has powers of two: write {near:g},"
+            " or plan with --schemes switch"
+        )
     return Profile(name, where, drop, mark, round(weight))
 
 

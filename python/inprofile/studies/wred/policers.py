@@ -18,7 +18,7 @@ __all__ = ["gives_out", "policers_of"]
 
 #: RFC 2597 §6, class 1: what OpenConfig's meters write, which have no colour within the switch.
 _AF1 = {"green": 10, "yellow": 12, "red": 14}
-_ELSE = "a switch has RFC 2697's and RFC 2698's meters: plan with --schemes srtcm-wred, or set kind = srtcm"
+_ELSE = "a switch has RFC 2697's and RFC 2698's meters: plan with --schemes switch, or set kind = srtcm"
 
 
 def policers_of(
