@@ -132,6 +132,8 @@ def test_the_scheme_that_a_switch_can_have_is_written_at_any_setting() -> None:
         values = scheme.set({s.key: getattr(s, end) for s in scheme.settings}).values(place, 0.02)
         made = switch_of(base.with_(values), "Ethernet0|3")
         assert FORMATS["sonic"](made)["WRED_PROFILE"]
+        yellow, red = (made.ports[0].profile.drop[colour] for colour in ("yellow", "red"))
+        assert yellow.min_th >= red.min_th, "the better colour is not dropped sooner"
 
 
 def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path) -> None:
