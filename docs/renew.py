@@ -26,7 +26,7 @@ def renew(reports: Path) -> list[str]:
     Results of a quick run or of one without --full, and a folder that has none, end it with a message.
     """
     copied = []
-    for name in papers.names():
+    for name in [*papers.names(), *papers.gallery()]:
         folder = papers.load(name).folder
         for file, what in ((NAME, "atlas"), (today.NAME, "today's TCP")):
             if (reports / name / file).exists():

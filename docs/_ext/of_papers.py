@@ -14,7 +14,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from from_code import html, table
 
-from inprofile.papers import Paper, advice, load, names, today, verdicts
+from inprofile.papers import Paper, advice, gallery, load, names, today, verdicts
 from inprofile.papers.judge import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.studies.atlas.store import committed
@@ -116,19 +116,19 @@ class PaperDirective(Directive):
 
 
 class Claims(Directive):
-    """A paper's claims: their verdicts by set-up, and at how many points of its atlas each holds."""
+    """A paper's claims: their verdicts by set-up, and at how many points of its atlas, if any, each holds."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Take them from the paper's folder; raise ValueError where it has no atlas."""
+        """Take them from the paper's folder; raise ValueError where it has neither verdicts nor an atlas."""
         paper = load(self.arguments[0])
         found, judged = committed(paper), verdicts.committed(paper)
-        if found is None:
+        if found is None and (judged is None or paper.name not in gallery()):
             raise ValueError(f"{paper.name} has no atlas: make renew")
         told = [] if judged is None else [html(_verdicts(paper, judged))]
         sent = today.committed(paper)
-        told += [html(_shares(paper, found))]
+        told += [] if found is None else [html(_shares(paper, found))]
         return told if sent is None else [*told, html(_today(paper, sent))]
 
 

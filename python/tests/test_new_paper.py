@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from inprofile.cli import app
+from inprofile.experiment.scenario import load as scenario
 from inprofile.papers import Cell, load
 from inprofile.papers.arithmetic import ArithmeticProblem, value_of
 from inprofile.papers.lines import line_of
@@ -44,6 +46,18 @@ def test_what_is_written_is_judged_without_a_line_of_code(mine: Path) -> None:
     assert "reports/mine" not in page
     assert "Short title" in Path("reports/index.html").read_text("utf-8")
     assert not list(mine.glob("*.py"))
+
+
+def test_who_meets_whom_is_a_page_and_an_experiment_each(mine: Path) -> None:
+    assert run("reproduce", "./mine", "--quick")[0] == 0
+    page = Path("reports/meetings.html").read_text("utf-8")
+    assert page.count("<tr data-x=") == 4
+    assert '<tr data-x="BBR" data-y="CUBIC" data-z="drop-tail">' in page
+    assert "meetings.html" in Path("reports/index.html").read_text("utf-8")
+    (link,) = set(re.findall(r"mine/experiments/long-buffer-bbr-[a-z.-]+", page))
+    written = scenario(Path("reports") / link).check().effective
+    limits = {x["name"]: x["queue"]["limit"]["is"] for x in written["links"]}
+    assert limits["bottleneck"] == "640 packets"
 
 
 def test_it_has_an_atlas(mine: Path) -> None:

@@ -48,7 +48,7 @@ def results(paper: Paper) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("name", papers.names())
+@pytest.mark.parametrize("name", [*papers.names(), *papers.gallery()])
 def test_they_are_of_this_paper(name: str, tmp_path: Path) -> None:
     paper = papers.load(name)
     made = verdicts.taken(results(paper), "2026-11-23")

@@ -5,7 +5,8 @@
   `set`; a `set` may be by topology. With `full` the `sweeps` too: `key` at each of `values`, on the first
   topology, with what the sweep `set`s.
 - Kept are all metrics by name, `QUEUE.column` and `PLACE.column` of every queue and marker, and
-  `GROUP.column`, the mean over the flows of a group; and what the paper has `computed` from them.
+  `GROUP.column`, the mean over the flows of a group; `GROUP.delay` where `distributions` are measured; and
+  what the paper has `computed` from them.
 - The page has what is `computed` and the printed numbers as dots, and what the text leaves open.
 """
 
@@ -151,11 +152,26 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     for column in ("throughput", "goodput", "sent_in", "sent_out", "dropped", "timeouts"):
         of = by_flow(result.flows, seeds, column)
         values.update({f"{g}.{column}": of[:, groups == g].mean(axis=1) for g in dict.fromkeys(groups)})
+    values.update(_delays(result, seeds))
     values = {name: x for name, x in values.items() if np.isfinite(x).all()}
     for derived in paper.top.tables("computed"):
         if "schemes" not in derived or cell.scheme in derived.words("schemes"):
             values[derived.id] = _derived(derived, values, len(seeds))
     return Measures(tuple(seeds), values, {})
+
+
+def _delays(result: Result, seeds: tuple[int, ...]) -> dict[str, Array]:
+    """`GROUP.delay` and `GROUP.delay_p99`: of its packets beyond the shortest there is, the queues' (s)."""
+    import pyarrow.compute as pc
+
+    found: dict[str, Array] = {}
+    if result.delays.num_rows == 0:
+        return found
+    table = result.delays.filter(pc.is_null(result.delays["colour"]))
+    for group in filter(None, dict.fromkeys(table["group"].to_pylist())):
+        of = rows(table, seeds, measure="excess_delay", group=group)
+        found[f"{group}.delay"], found[f"{group}.delay_p99"] = of["mean"], of["p99"]
+    return found
 
 
 def _derived(entry: Entry, values: Mapping[str, Array], seeds: int) -> Array:

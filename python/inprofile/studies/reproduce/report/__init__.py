@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....charts.files import write_figures
+from ....run.records import record_lines
 from ....run.storage import replace_files
 from .advised import advised_experiment, picture_svg
 from .data import measures_csv, report_json
+from .meetings import NAME as MEETINGS
+from .meetings import experiments, meetings
 from .overview import write_overview
 from .page import compose, render
 
@@ -23,7 +26,8 @@ __all__ = ["render", "report_json", "write", "write_overview"]
 def write(report: Report, folder: Path, figures: str | None = None) -> Path:
     """Write `index.html`, `results.json` and `measures.csv` into `folder`; return the page's path.
 
-    Of a paper with advice also `experiment.toml`, the experiment that it speaks of, and `advice.svg`.
+    Of a paper with advice also `experiment.toml`, the experiment that it speaks of, and `advice.svg`; of one
+    whose experiments have one or two kinds of senders `meetings.json` and `experiments/` (see `meetings`).
 
     `figures`, "svg" or "pdf", adds `figures/` with every chart, fit to print.
     """
@@ -41,6 +45,10 @@ def write(report: Report, folder: Path, figures: str | None = None) -> Path:
         texts[folder / "experiment.toml"] = advised_experiment(report, advice)
         texts[folder / "advice.svg"] = picture_svg(advice.picture)
     folder.mkdir(parents=True, exist_ok=True)
+    if met := meetings(report):
+        texts[folder / MEETINGS] = record_lines({"paper": report.paper.name, "meetings": met})
+        (folder / "experiments").mkdir(exist_ok=True)
+        texts.update({folder / "experiments" / name: text for name, text in experiments(report).items()})
     replace_files({path: text.encode() for path, text in texts.items()})
     if figures is not None:
         write_figures(composed[1], folder / "figures", figures)

@@ -15,6 +15,7 @@ from ....papers.judge import Verdict
 from ....run.storage import FolderInUse, replace_text
 from ...compare.advice import MARGINS
 from ...compare.brief import HEADS, brief
+from .meetings import write_page
 from .page import SIGNS
 from .today import counts_of
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["check_overview", "read_results", "write_overview"]
 
 #: By file, the title of the page.
-_TITLES = {"index.html": "Claims and verdicts", "glossary.html": "Glossary"}
+_TITLES = {
+    "index.html": "Claims and verdicts",
+    "glossary.html": "Glossary",
+    "meetings.html": "Who meets whom",
+}
 
 
 def write_overview(folder: Path) -> Path:
@@ -46,6 +51,7 @@ def write_overview(folder: Path) -> Path:
             signs=SIGNS,
             verdicts=[(v, sum(p["counts"][v] for p in papers)) for v in Verdict],
             kept=[(v, sum(p["kept"][v] for p in papers)) for v in Verdict],
+            meetings=write_page(folder),
             dates=sorted({p["committed"]["date"] for p in papers if any(p["kept"].values())}),
             css=Markup(asset("page.css")),  # noqa: S704 (our own file)
         )

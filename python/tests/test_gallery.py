@@ -1,0 +1,87 @@
+"""Papers of the gallery: their sources, their experiments, and where switching to BBR stops to pay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inprofile import papers
+from inprofile.metrics.measures import Measures
+from inprofile.papers import Cell, verdicts
+from inprofile.papers.experiment import scenario_of
+from inprofile.papers.judge import Verdict, judge
+from inprofile.studies.atlas.store import committed, stale
+
+NAMES = papers.gallery()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_claim_says_where_it_stands_and_what_was_at_hand(name: str) -> None:
+    paper = papers.load(name)
+    parts = {part.id for part in paper.top.tables("at_hand")}
+    for claim in paper.claims:
+        assert claim.word("part") in parts
+        assert len(claim.word("quote").split()) >= 3
+    assert paper.factors, "an atlas needs something to vary"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_takes_five_minutes_at_most_and_every_experiment_can_be_run(name: str) -> None:
+    paper = papers.load(name)
+    jobs = [job for batch in paper.module("experiments").jobs(paper) for job in batch]
+    assert sum(job.cost * job.seeds for job in jobs) <= 300
+    for job in jobs:
+        scenario_of(paper, job, {}, {})[0].check()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_verdicts_and_its_atlas_are_of_it(name: str) -> None:
+    paper = papers.load(name)
+    found = verdicts.committed(paper)
+    assert found is not None, f"{name} has no verdicts: make renew"
+    assert verdicts.stale(paper, found) == ""
+    atlas = committed(paper)
+    assert atlas is None or stale(paper, atlas) == "", "make renew"
+
+
+def test_the_five_papers_stay_five() -> None:
+    assert not set(NAMES) & set(papers.names())
+
+
+def mixtures(bbr: list[float], cubic: list[float]) -> dict[Cell, Measures]:
+    """Goodputs by how many of ten flows are BBR, the same on every network, nearly the same with 8 seeds."""
+    paper = papers.load("bbr-equilibrium")
+    seeds, wobble = tuple(range(1, 9)), np.linspace(0.9999, 1.0001, 8)
+    cells = {}
+    for topology in paper.topologies:
+        for k in range(11):
+            values = {}
+            if k > 0:
+                values["bbr.goodput"] = 1e6 * bbr[k] * wobble
+            if k < 10:
+                values["cubic.goodput"] = 1e6 * cubic[k] * wobble[::-1]
+            if 0 < k < 10:
+                values["lead"] = values["bbr.goodput"] / values["cubic.goodput"]
+            cells[Cell("ten-flows", topology.id, str(k))] = Measures(seeds, values, {})
+    return cells
+
+
+def test_switching_stops_to_pay_where_the_lines_cross() -> None:
+    """BBR gets 10 − k, CUBIC 4.5: the sixth who switches gets 4 and has 4.5; the fifth gets 5."""
+    paper = papers.load("bbr-equilibrium")
+    cells = mixtures([10.0 - k for k in range(11)], [4.5] * 11)
+    rows = paper.module("claims").table(paper, cells)
+    assert rows[0]["values"] == pytest.approx([4.5] * 8, abs=0.01)
+    judged = {j.claim: j for j in judge(paper.findings(cells))}
+    assert judged["M3"].verdict is Verdict.REPRODUCED
+    # The same on every buffer: the buffer moves nothing.
+    assert judged["M4"].verdict is Verdict.NO_EFFECT
+
+
+def test_where_every_switch_pays_all_are_bbr() -> None:
+    paper = papers.load("bbr-equilibrium")
+    cells = mixtures([9.0] * 11, [1.0] * 11)
+    assert paper.module("claims").table(paper, cells)[0]["values"] == [10.0] * 8
+    judged = {j.claim: j for j in judge(paper.findings(cells))}
+    # The networks have the same samples here, and count once: the first gains, and so does the last.
+    assert (judged["M3"].count("holds"), judged["M3"].count("opposite")) == (1, 1)
