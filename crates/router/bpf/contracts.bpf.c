@@ -4,6 +4,7 @@
  * tests/kernel gives both the same frames. */
 #include "meter.h"
 #include "owner.h"
+#include "queue.h"
 #include "write.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -280,8 +281,9 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		customer = holder_of(p, r, set);
 		unsold(&what, s, r, set, customer ? customer : r->rest);
 	}
-	/* Where he is metered by his own account, all of his is counted there. */
-	if (what.customer && what.customer != what.meter) {
+	/* Where he is metered by his own account, and no queue comes behind it, all of his is counted there. */
+	__u32 virtual = r->queued >> (what.class & 31) & 1, own = what.meter == what.customer && !virtual;
+	if (what.customer && !own) {
 		__u32 i = direction * s->capacity + what.customer - 1;
 		his = bpf_map_lookup_elem(&accounts, &i);
 	}
@@ -291,7 +293,7 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		struct account *a = bpf_map_lookup_elem(&accounts, &i);
 		if (!m || !a)
 			return TC_ACT_SHOT;
-		if (!meter(a, m, now, charge.packets, charge.bytes, what.colour, &colour, what.meter == what.customer, what.by_colour)) {
+		if (!meter(a, m, now, charge.packets, charge.bytes, what.colour, &colour, own, what.by_colour)) {
 			t->policed += charge.packets;
 			if (his) {
 				bpf_spin_lock(&his->lock);
@@ -304,7 +306,26 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		if (what.by_colour)
 			what.colour = colour;
 	}
-	__u32 is = what.colour < 3 ? what.colour : RED;
+	__u32 is = what.colour < 3 ? what.colour : RED, verdict = ADMIT;
+	if (virtual) {
+		struct arrival a = { now, charge.bytes, is, p->why == IP_PACKET && p->octet & 3, s->clock ? skb->mark : bpf_get_prandom_u32() };
+		verdict = queued(set, what.class, charge.packets, &a);
+	}
+	if (verdict > MARK) {
+		t->dropped += charge.packets;
+		if (his) {
+			bpf_spin_lock(&his->lock);
+			count(&his->came, charge.packets, charge.bytes);
+			if (verdict == POLICED)
+				his->policed += charge.packets;
+			else if (verdict == EARLY)
+				his->early += charge.packets;
+			else
+				his->forced += charge.packets;
+			bpf_spin_unlock(&his->lock);
+		}
+		return TC_ACT_SHOT;
+	}
 	if (his) {
 		bpf_spin_lock(&his->lock);
 		count(&his->came, charge.packets, charge.bytes);
@@ -316,8 +337,8 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	t->sent += charge.packets;
 	if (what.by_colour)
 		what.dscp = r->points[is];
-	if (p->why == IP_PACKET && what.dscp != KEEP)
-		set_dscp(skb, p, what.dscp);
+	if (p->why == IP_PACKET)
+		set_octet(skb, p, (what.dscp == KEEP ? p->octet & 0xfc : what.dscp << 2) | (verdict == MARK ? 3 : p->octet & 3));
 	if (what.clear_link && (p->tags || p->labels))
 		clear_link_classes(skb, p);
 	return leave(skb, s, t, direction);

@@ -64,10 +64,10 @@ struct rules {
 	__u32 best_effort;
 	__u32 rest;           /* the account of who has all addresses outside circuits, plus 1 */
 	__u32 control;        /* the account of the first kind's policer */
+	__u32 queued;         /* a bit for each class that has a virtual queue */
 	__u8 points[4];
 	__u8 class_of[64];
 	__u8 becomes[64];     /* a code point that nobody has bought; KEEP: it stays */
-	__u32 pad;
 	struct police each;               /* a customer's control frames of a kind */
 	struct police address[2];         /* an Ethernet address: all kinds, and what is kept for each */
 	struct police addresses[2];       /* all addresses together, the same */
@@ -107,6 +107,67 @@ struct account {
 	struct colours came;
 	struct colours sent[3];
 	__u64 policed;
+	__u64 early;
+	__u64 forced;
+};
+
+/* s/2^k. */
+struct factor {
+	__u32 s;
+	__u32 k;
+};
+
+/* Lengths are in bytes with 16 binary digits after the point, probabilities have 32. */
+struct curve {
+	__u64 min_th;
+	__u64 max_th;
+	__u64 end;
+	__u64 max_p;
+	struct factor slope;
+	struct factor gentle;
+};
+
+/* The virtual queue of a class, as the core's `whole::Settings`. */
+struct queue {
+	__u64 rate;
+	__u64 most;
+	__u64 drains_in;
+	__u64 w;
+	__u64 fade;
+	__u64 forgets_in;
+	struct curve curve[3];
+	__u32 curves;
+	__u32 shift;
+	__u8 row[3];
+	__u8 takes[3];
+	__u8 of[3];
+	__u8 wait;
+	__u8 ecn;
+	__u8 pad[5];
+};
+
+/* What lasts of it, as the core's `whole::State`, and its counts; of drops by cause: early, forced, policed. */
+struct backlog {
+	struct bpf_spin_lock lock;
+	__u32 pad;
+	__u64 level;
+	__u64 last;
+	__u64 empty_since;
+	__u64 aged;
+	__u64 parts[3];
+	__u64 avg[3];
+	__s32 count[3];
+	__u32 pad_count;
+	struct colours arrived[3];
+	__u64 marked[3];
+	__u64 dropped[3][3];
+};
+
+/* 2^(-i/256), 2^(-i/65536) and ln 2, with 32 binary digits after the point. */
+struct powers {
+	__u64 eighth[256];
+	__u64 sixteenth[256];
+	__u64 ln2;
 };
 
 struct name {
@@ -120,6 +181,7 @@ struct totals {
 	__u64 bypassed;
 	__u64 policed;
 	__u64 sent;
+	__u64 dropped;        /* by virtual queues */
 	__u64 length_disagrees;
 	__u64 without_first;
 	__u64 no_port;

@@ -22,6 +22,10 @@ MAP(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rules, 4, 0);
 MAP(terms, BPF_MAP_TYPE_ARRAY, __u32, struct terms, 4, 0);
 /* direction * capacity + account. */
 MAP(accounts, BPF_MAP_TYPE_ARRAY, __u32, struct account, 2, 0);
+/* (bank * 2 + direction) * CLASSES + class; direction * CLASSES + class. */
+MAP(queues, BPF_MAP_TYPE_ARRAY, __u32, struct queue, 4 * CLASSES, 0);
+MAP(backlogs, BPF_MAP_TYPE_ARRAY, __u32, struct backlog, 2 * CLASSES, 0);
+MAP(powers, BPF_MAP_TYPE_ARRAY, __u32, struct powers, 1, 0);
 MAP(circuits, BPF_MAP_TYPE_HASH, struct circuit_key, struct circuit, 1 << 17, BPF_F_NO_PREALLOC);
 MAP(prefixes, BPF_MAP_TYPE_LPM_TRIE, struct prefix_key, struct prefix, 1 << 20, BPF_F_NO_PREALLOC);
 MAP(owners, BPF_MAP_TYPE_HASH, struct port_key, __u32, 1 << 20, BPF_F_NO_PREALLOC);

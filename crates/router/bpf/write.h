@@ -4,10 +4,10 @@
 
 #include "maps.h"
 
-/* The DSCP; ECN stays. A checksum that was wrong stays wrong by as much (RFC 1624 Eq. 3). */
-static __always_inline void set_dscp(struct __sk_buff *skb, struct seen *p, __u32 dscp)
+/* DSCP and ECN. A checksum that was wrong stays wrong by as much (RFC 1624 Eq. 3). */
+static __always_inline void set_octet(struct __sk_buff *skb, struct seen *p, __u32 octet)
 {
-	__u32 octet = dscp << 2 | (p->octet & 3), at = p->at - p->shift;
+	__u32 at = p->at - p->shift;
 
 	if (octet == p->octet)
 		return;

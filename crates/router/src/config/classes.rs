@@ -73,8 +73,7 @@ fn one(table: &Section<'_, '_>, link: &Link<'_>, points: CodePoints, seen: &[Cla
     let name = entry.as_ref().and_then(|e| values::name(e, "\"voice\""));
     let list = table.need("dscp", "[\"EF\"]").and_then(|e| code_points(&e, points, seen));
     let class = if link.datapath == Datapath::Kernel {
-        datapath::refuse_queues(|k| table.get(k), &["aqm", "limit", "rate"]);
-        datapath::class(link.registry, name.as_deref().unwrap_or(""))
+        datapath::class(table, name.as_deref().unwrap_or(""), &["name", "dscp"], link)
     } else {
         class(table, name.as_deref().unwrap_or(""), &["name", "dscp"], link)
     };

@@ -1,13 +1,21 @@
 //! `datapath`: whether packets go through this process, or stay in the kernel; and what is refused there, with what to write instead.
 
-use inprofile_core::params::{Context, Value};
+use inprofile_core::aqm::virtual_queue::Params;
+use inprofile_core::aqm::virtual_queue::whole::Settings;
+use inprofile_core::params::{Context, Params as _, Value};
 use inprofile_core::registry::{AnyMarker, Registry};
 use inprofile_core::units::{Backlog, Bytes};
-use inprofile_experiment::text::Entry;
-use inprofile_experiment::text::named::Mechanism;
+use inprofile_experiment::text::named::{self, Mechanism};
 use inprofile_experiment::text::problem::Wrong;
+use inprofile_experiment::text::{Entry, Section};
 
+use super::classes::Link;
 use super::{Class, classes};
+
+/// The one discipline there is in the kernel.
+const VIRTUAL_QUEUE: &str = "virtual_queue";
+/// Where nothing waits there is no limit.
+const ANY: Backlog = Backlog::Packets(1_000_000.0);
 
 /// The most that the buckets of a meter hold together in the kernel, where they are counted in 64 bits.
 pub const MOST_DEPTH: u64 = 1 << 30;
@@ -54,10 +62,54 @@ pub(super) fn refuse_queues<'d: 'r, 'r>(get: impl Fn(&str) -> Option<Entry<'d, '
     }
 }
 
-/// A class in which nothing waits.
-pub(super) fn class(registry: &Registry, name: &str) -> Option<Class> {
-    let class = classes::control_class(registry)?;
-    Some(Class { name: name.to_owned(), limit: Backlog::Packets(1_000_000.0), ..class })
+/// A class of this name: with a virtual queue where the table has a discipline, and else one that passes everything.
+pub(super) fn class(
+    section: &Section<'_, '_>,
+    name: &str,
+    own: &[&'static str],
+    link: &Link<'_>,
+) -> Option<Class> {
+    refuse_queues(|k| section.get(k), &["limit", "rate"]);
+    let passes = Class { name: name.to_owned(), limit: ANY, ..classes::control_class(link.registry)? };
+    let Some(word) = section.get("aqm") else { return Some(passes) };
+    let others: Vec<&'static str> = own.iter().copied().chain(["limit", "rate"]).collect();
+    let found = named::read(section, ("aqm", "queue discipline"), &others, &link.registry.aqms)?;
+    if found.mechanism.name != VIRTUAL_QUEUE {
+        let problem =
+            format!("no packet waits in the kernel's datapath, so there is no {}", found.mechanism.name);
+        return word.wrong(Wrong::new(
+            problem,
+            format!("write aqm = \"{VIRTUAL_QUEUE}\" around this law, or {ELSE}"),
+        ));
+    }
+    let place = place(link.packet);
+    if !found.fits(&place, true) {
+        return None;
+    }
+    let aqm = found.mechanism;
+    if let Err(fault) = Settings::of(&Params::from_values(&aqm.values), &place) {
+        let remedy = format!("write {}, or {ELSE}", fault.remedy);
+        section.report().error(&section.locate(fault.field), fault.problem, remedy);
+        return None;
+    }
+    Some(Class { aqm, ..passes })
+}
+
+/// A class without settings: it passes everything.
+pub(super) fn plain_class(registry: &Registry, name: &str) -> Option<Class> {
+    Some(Class { name: name.to_owned(), limit: ANY, ..classes::control_class(registry)? })
+}
+
+/// A virtual queue is at a link of any rate.
+fn place(packet: Bytes) -> Context {
+    Context { link_rate: None, contract: None, packet, limit: None }
+}
+
+/// The virtual queue of a class in whole numbers, if it has one.
+#[must_use]
+pub fn virtual_queue(class: &Class, packet: Bytes) -> Option<Settings> {
+    let has = class.aqm.name == VIRTUAL_QUEUE;
+    has.then(|| Settings::of(&Params::from_values(&class.aqm.values), &place(packet)).ok()).flatten()
 }
 
 /// Whether a meter can be one of the kernel's.

@@ -45,8 +45,9 @@ pub fn json(config: &Config) -> Json {
             // Nothing waits: what is said of queues stands for none.
             ["rate", "shared"].into_iter().for_each(|key| drop(of.remove(key)));
             for class in of.get_mut("classes").and_then(Json::as_array_mut).into_iter().flatten() {
-                let kept = ["name", "dscp"].map(|key| (key, class[key].clone()));
-                *class = kept.into_iter().filter(|(_, value)| !value.is_null()).collect();
+                let Json::Object(of) = class else { continue };
+                let has_queue = of.get("aqm").is_some_and(|aqm| aqm == "virtual_queue");
+                of.retain(|key, _| ["name", "dscp"].contains(&key.as_str()) || has_queue && key != "limit");
             }
         }
     }

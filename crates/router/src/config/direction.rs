@@ -42,7 +42,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, file_wide: &FileWide<'_>) -> Option<Di
     let section = entry.section(&[&own[..], &role::KEYS].concat())?;
     let kernel = datapath == Datapath::Kernel;
     if kernel {
-        datapath::refuse_queues(|k| section.get(k), &["rate", "queue", BEST_EFFORT, "aggregate", "shared"]);
+        datapath::refuse_queues(|k| section.get(k), &["rate", "aggregate", "shared"]);
     }
     let rate = if kernel {
         Some(FASTEST)
@@ -53,12 +53,12 @@ pub(super) fn read(entry: &Entry<'_, '_>, file_wide: &FileWide<'_>) -> Option<Di
     let link = Link { rate, packet, registry, datapath };
     let before = classes(&section, &link, points);
     let example = "{ aqm = \"rio\", limit = \"100 packets\", … }";
-    let queue = if kernel {
-        datapath::class(registry, ASSURED)
-    } else {
-        section.need("queue", example).and_then(|e| class(&e.open(example)?, ASSURED, &[], &link))
+    let class = if kernel { datapath::class } else { class };
+    let queue = match section.get("queue") {
+        None if kernel => datapath::plain_class(registry, ASSURED),
+        _ => section.need("queue", example).and_then(|e| class(&e.open(example)?, ASSURED, &[], &link)),
     };
-    let last = match section.get(BEST_EFFORT).filter(|_| !kernel) {
+    let last = match section.get(BEST_EFFORT) {
         Some(e) => {
             class(&e.open("{ aqm = \"drop_tail\", limit = \"100 packets\" }")?, BEST_EFFORT, &[], &link)
                 .map(Some)

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use aya::Pod;
+use inprofile_core::aqm::virtual_queue::whole;
 use inprofile_core::units::Rate;
 
 use crate::config::frames::Policing;
@@ -112,13 +113,14 @@ pub struct Rules {
     pub rest: u32,
     /// The account of the first kind's policer.
     pub control: u32,
+    /// A bit for each class that has a virtual queue.
+    pub queued: u32,
     /// Code points of the colours.
     pub points: [u8; 4],
     /// The class of each code point.
     pub class_of: [u8; 64],
     /// What each becomes that nobody has bought.
     pub becomes: [u8; 64],
-    pub(super) pad: u32,
     /// Of each sender whom a circuit tells, of each kind.
     pub each: Police,
     /// Of an Ethernet address: all kinds, and what is kept for each.
@@ -139,7 +141,7 @@ impl fmt::Debug for Rules {
 /// Nothing is done in this direction.
 impl Default for Rules {
     fn default() -> Rules {
-        let (none, nothing) = (Police::default(), 0);
+        let none = Police::default();
         Rules {
             configured: 0,
             edge: 0,
@@ -155,10 +157,10 @@ impl Default for Rules {
             best_effort: 0,
             rest: 0,
             control: 0,
+            queued: 0,
             points: [0; 4],
             class_of: [0; 64],
             becomes: [KEEP; 64],
-            pad: nothing,
             each: none,
             address: [none; 2],
             addresses: [none; 2],
@@ -246,8 +248,157 @@ pub struct Account {
     pub came: Colours,
     /// By the colour they left with.
     pub sent: [Colours; 3],
-    /// Dropped by his policers.
+    /// Dropped by his policers, or by a virtual queue's limit.
     pub policed: u64,
+    /// By a virtual queue's law.
+    pub early: u64,
+    /// See [`early`](Account::early).
+    pub forced: u64,
+}
+
+/// `struct factor`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Factor {
+    s: u32,
+    k: u32,
+}
+
+impl From<whole::Factor> for Factor {
+    fn from(f: whole::Factor) -> Factor {
+        Factor { s: f.s, k: f.k }
+    }
+}
+
+/// `struct curve`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Curve {
+    min_th: u64,
+    max_th: u64,
+    end: u64,
+    max_p: u64,
+    slope: Factor,
+    gentle: Factor,
+}
+
+impl From<whole::Curve> for Curve {
+    fn from(c: whole::Curve) -> Curve {
+        let whole::Curve { min_th, max_th, end, max_p, slope, gentle } = c;
+        Curve { min_th, max_th, end, max_p, slope: slope.into(), gentle: gentle.into() }
+    }
+}
+
+/// `struct queue`: [`whole::Settings`] without padding that nothing is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Queue {
+    rate: u64,
+    most: u64,
+    drains_in: u64,
+    w: u64,
+    fade: u64,
+    forgets_in: u64,
+    curve: [Curve; 3],
+    curves: u32,
+    shift: u32,
+    row: [u8; 3],
+    takes: [u8; 3],
+    of: [u8; 3],
+    wait: u8,
+    ecn: u8,
+    pad: [u8; 5],
+}
+
+impl From<whole::Settings> for Queue {
+    fn from(s: whole::Settings) -> Queue {
+        Queue {
+            rate: s.rate,
+            most: s.most,
+            drains_in: s.drains_in,
+            w: s.w,
+            fade: s.fade,
+            forgets_in: s.forgets_in,
+            curve: s.curve.map(Curve::from),
+            curves: s.curves,
+            shift: s.shift,
+            row: s.row,
+            takes: s.takes,
+            of: s.of,
+            wait: s.wait.into(),
+            ecn: s.ecn.into(),
+            pad: [0; 5],
+        }
+    }
+}
+
+/// `struct backlog`: a [`whole::State`], and counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct VirtualBacklog {
+    lock: u32,
+    pad: u32,
+    /// Bits times nanoseconds a second.
+    pub level: u64,
+    last: u64,
+    empty_since: u64,
+    aged: u64,
+    parts: [u64; 3],
+    /// In bytes, with 16 binary digits after the point.
+    pub avg: [u64; 3],
+    count: [i32; 3],
+    pad_count: u32,
+    /// By colour.
+    pub arrived: [Colours; 3],
+    /// By colour.
+    pub marked: [u64; 3],
+    /// By cause (early, forced, policed) and colour.
+    pub dropped: [[u64; 3]; 3],
+}
+
+/// Nothing has arrived yet.
+impl Default for VirtualBacklog {
+    fn default() -> VirtualBacklog {
+        let whole::State { level, last, empty_since, aged, parts, avg, count } = whole::State::default();
+        VirtualBacklog {
+            lock: 0,
+            pad: 0,
+            level,
+            last,
+            empty_since,
+            aged,
+            parts,
+            avg,
+            count,
+            pad_count: 0,
+            arrived: [Colours::default(); 3],
+            marked: [0; 3],
+            dropped: [[0; 3]; 3],
+        }
+    }
+}
+
+impl VirtualBacklog {
+    /// The law's own state.
+    #[must_use]
+    pub fn state(&self) -> whole::State {
+        let VirtualBacklog { level, last, empty_since, aged, parts, avg, count, .. } = *self;
+        whole::State { level, last, empty_since, aged, parts, avg, count }
+    }
+}
+
+/// `struct powers`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Powers {
+    of: [[u64; 256]; 2],
+    ln2: u64,
+}
+
+impl Default for Powers {
+    fn default() -> Powers {
+        Powers { of: *whole::POWERS, ln2: whole::LN2 }
+    }
 }
 
 /// `struct name`.
@@ -269,6 +420,8 @@ pub struct Totals {
     pub policed: u64,
     /// Sent on.
     pub sent: u64,
+    /// By virtual queues.
+    pub dropped: u64,
     /// With a wrong length field.
     pub length_disagrees: u64,
     /// See [`DirectionState`](crate::snapshot::DirectionState).
@@ -293,6 +446,7 @@ impl Default for Totals {
             bypassed: 0,
             policed: 0,
             sent: 0,
+            dropped: 0,
             length_disagrees: 0,
             without_first: 0,
             no_port: 0,
@@ -313,6 +467,7 @@ impl Totals {
         self.bypassed += other.bypassed;
         self.policed += other.policed;
         self.sent += other.sent;
+        self.dropped += other.dropped;
         self.length_disagrees += other.length_disagrees;
         self.without_first += other.without_first;
         self.no_port += other.no_port;
@@ -430,6 +585,9 @@ macro_rules! plain {
 }
 
 plain!(
+    Queue,
+    VirtualBacklog,
+    Powers,
     State,
     Rules,
     Terms,
@@ -462,13 +620,16 @@ mod tests {
         ];
         let colours = 16;
         assert_eq!(sizes[0], 10 * 4);
-        assert_eq!(sizes[1], 14 * 4 + 4 + 64 + 64 + 4 + 5 * 24);
+        assert_eq!(sizes[1], 15 * 4 + 4 + 64 + 64 + 5 * 24);
         assert_eq!(sizes[2], 8 + 48 + 8 + 6 * 4 + 64);
-        assert_eq!(sizes[3], 8 + 5 * 8 + 6 * colours + 3 * 8 + 4 * colours + 8);
-        assert_eq!(sizes[4], 8 * (8 + REFUSALS + CENSUS + KINDS) + CLASSES * 3 * colours);
+        assert_eq!(sizes[3], 8 + 5 * 8 + 6 * colours + 3 * 8 + 4 * colours + 3 * 8);
+        assert_eq!(sizes[4], 8 * (9 + REFUSALS + CENSUS + KINDS) + CLASSES * 3 * colours);
         assert_eq!(
             (size_of::<CircuitKey>(), size_of::<PrefixKey>(), size_of::<Sender>(), size_of::<AllKinds>()),
             (12, 20, 24, 152)
         );
+        assert_eq!(size_of::<Queue>(), 6 * 8 + 3 * 48 + 2 * 4 + 9 + 2 + 5);
+        assert_eq!(size_of::<VirtualBacklog>(), 8 + 4 * 8 + 2 * 24 + 12 + 4 + 3 * colours + 24 + 72);
+        assert_eq!(size_of::<Powers>(), 513 * 8);
     }
 }

@@ -12,8 +12,8 @@ use aya::{Ebpf, EbpfLoader, Pod, VerifierLogLevel};
 use inprofile_live::io::closed::MARK;
 
 use super::layout::{
-    Account, AllKinds, Bucket, Circuit, CircuitKey, Name, PortKey, PrefixKey, PrefixOwner, Rules, Sender,
-    SenderKey, State, Terms, Totals,
+    Account, AllKinds, Bucket, CLASSES, Circuit, CircuitKey, Name, PortKey, Powers, PrefixKey, PrefixOwner,
+    Rules, Sender, SenderKey, State, Terms, Totals, VirtualBacklog,
 };
 use super::places::Places;
 use super::tables::Tables;
@@ -26,13 +26,16 @@ pub const PROGRAMS: [&str; 3] = ["inside", "outside", "leaving"];
 /// See [`PROGRAMS`].
 pub const LEAVING: usize = 2;
 /// All maps that keep something.
-const KEPT: [&str; 13] = [
+const KEPT: [&str; 16] = [
     "state",
     "totals",
     "rules",
     "terms",
     "accounts",
     "names",
+    "queues",
+    "backlogs",
+    "powers",
     "circuits",
     "prefixes",
     "owners",
@@ -127,6 +130,10 @@ impl Maps {
         } else {
             let state = State { capacity, mark: MARK, ..State::default() };
             maps.set("state", 0, state, 0)?;
+            maps.set("powers", 0, Powers::default(), 0)?;
+            for class in 0..2 * CLASSES as u32 {
+                maps.set("backlogs", class, VirtualBacklog::default(), LOCKED)?;
+            }
         }
         Ok(maps)
     }
@@ -188,6 +195,14 @@ impl Maps {
     pub fn account(&mut self, direction: usize, place: u32) -> Result<Account, String> {
         let index = self.index(direction, place);
         self.get("accounts", index, LOCKED)
+    }
+
+    /// The virtual queue of a class, as a whole.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn backlog(&mut self, direction: usize, class: usize) -> Result<VirtualBacklog, String> {
+        self.get("backlogs", (direction * CLASSES + class) as u32, LOCKED)
     }
 
     fn index(&self, direction: usize, place: u32) -> u32 {
@@ -320,6 +335,9 @@ impl Maps {
         let mut terms = self.array::<Terms>("terms")?;
         for (place, one) in &tables.terms {
             terms.set(from + place, one, 0).map_err(|e| words("terms", &e))?;
+        }
+        for (class, queue) in &tables.queues {
+            self.set("queues", set * CLASSES as u32 + class, *queue, 0)?;
         }
         let mut circuits = self.hash::<CircuitKey, Circuit>("circuits")?;
         for (key, circuit) in &tables.circuits {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inprofile_core::aqm::red::{EARLY, FORCED};
 use inprofile_core::marker::POLICED;
 use inprofile_core::queue::Counts;
 use inprofile_live::datapath::Refusal;
@@ -10,10 +11,10 @@ use inprofile_live::datapath::lateness::Lateness;
 use inprofile_live::datapath::marker::MarkerCounts;
 use inprofile_live::packet::{Census, Control};
 
-use super::layout::{Account, Colours, GRAINS, Totals};
+use super::layout::{Account, Colours, GRAINS, Totals, VirtualBacklog};
 use super::maps::Maps;
 use super::places::{of_control, of_customer, of_service};
-use crate::config::{Config, DIRECTIONS};
+use crate::config::{Config, DIRECTIONS, datapath};
 use crate::snapshot::{ClassState, DirectionState, MarkerState, PortState, Snapshot};
 
 /// Everything, at about one moment: what is counted on several CPUs is added up while they go on.
@@ -74,7 +75,12 @@ fn direction(maps: &mut Maps, config: &Config, i: usize) -> Result<DirectionStat
             markers.push(meter(&maps.account(i, place)?));
         }
     }
-    let classes = config.directions[i].as_ref().map_or(0, |d| d.classes.len());
+    let mut classes = Vec::new();
+    for (place, of) in config.directions[i].iter().flat_map(|d| d.classes.iter().enumerate()) {
+        let queue = datapath::virtual_queue(of, config.full_packet());
+        let backlog = queue.is_some().then(|| maps.backlog(i, place)).transpose()?;
+        classes.push(class(&t, place, backlog.as_ref()));
+    }
     Ok(DirectionState {
         name: DIRECTIONS[i],
         came: t.came,
@@ -88,13 +94,13 @@ fn direction(maps: &mut Maps, config: &Config, i: usize) -> Result<DirectionStat
         length_disagrees: t.length_disagrees,
         no_buffer: 0,
         sent: t.sent,
-        dropped: 0,
+        dropped: t.dropped,
         waiting: 0,
         amiss: None,
         census: Census::NAMES.into_iter().zip(t.census).collect(),
         control_excess: Control::ALL.into_iter().map(Control::name).zip(t.excess).collect(),
         fragments_without_first: t.without_first,
-        classes: (0..classes).map(|c| class(&t, c)).collect(),
+        classes,
         markers,
         lateness: Lateness::default(),
         by_place,
@@ -112,17 +118,22 @@ fn bytes(of: [Colours; 3]) -> [u64; 3] {
     of.map(|c| c.bytes)
 }
 
-/// What passes a class leaves at once.
-fn class(t: &Totals, class: usize) -> ClassState {
+/// What passes a class leaves at once; its virtual queue's drops and marks are counted there.
+fn class(t: &Totals, class: usize, backlog: Option<&VirtualBacklog>) -> ClassState {
     let of = t.class.get(class).copied().unwrap_or_default();
-    let counts = Counts {
-        arrived: packets(of),
-        arrived_bytes: bytes(of),
-        sent: packets(of),
-        sent_bytes: bytes(of),
-        ..Counts::default()
-    };
-    ClassState { name: String::new(), counts, waiting: [0; 3], gauges: Vec::new(), stats: Vec::new() }
+    let mut counts = Counts { sent: packets(of), sent_bytes: bytes(of), ..Counts::default() };
+    (counts.arrived, counts.arrived_bytes) = (counts.sent, counts.sent_bytes);
+    let mut gauges = Vec::new();
+    if let Some(b) = backlog {
+        (counts.arrived, counts.arrived_bytes) = (packets(b.arrived), bytes(b.arrived));
+        counts.marked = b.marked;
+        for (cause, of) in [EARLY, FORCED, POLICED].into_iter().zip(b.dropped) {
+            counts.dropped[cause.index()] = of;
+        }
+        // In bytes, as of its last packet.
+        gauges.push(("virtual_backlog", b.level as f64 / GRAINS as f64));
+    }
+    ClassState { name: String::new(), counts, waiting: [0; 3], gauges, stats: Vec::new() }
 }
 
 fn of(account: &Account) -> CustomerCounts {
@@ -132,6 +143,8 @@ fn of(account: &Account) -> CustomerCounts {
     counts.sent = packets(account.sent);
     counts.sent_bytes = bytes(account.sent);
     counts.dropped[POLICED.index()] = account.policed;
+    counts.dropped[EARLY.index()] = account.early;
+    counts.dropped[FORCED.index()] = account.forced;
     counts
 }
 

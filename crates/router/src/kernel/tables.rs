@@ -13,12 +13,12 @@ use prefix_trie::PrefixMap;
 
 use super::layout::{
     Circuit, CircuitKey, GRAINS, KEEP, Law, NO_SESSION, NO_VLAN, Police, PortKey, PrefixKey, PrefixOwner,
-    Rules, Terms,
+    Queue, Rules, Terms,
 };
 use super::places::{Places, of_control, of_customer, of_service};
 use crate::config::frames::Policing;
 use crate::config::role::Role;
-use crate::config::{self, Config, Customer, Direction};
+use crate::config::{self, Config, Customer, Direction, datapath};
 
 /// All but the accounts themselves.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,8 @@ pub struct Tables {
     pub prefixes: Vec<(u32, PrefixKey, PrefixOwner)>,
     /// Owners by port.
     pub owners: Vec<(PortKey, u32)>,
+    /// By class.
+    pub queues: Vec<(u32, Queue)>,
 }
 
 /// Which tables: `bank * 2 + direction`.
@@ -52,6 +54,12 @@ impl Tables {
         let Some(d) = direction else { return tables };
         let place = |name: &str| places.get(name).unwrap_or(u32::MAX);
         tables.rules = rules(d, config, set & 1 == 0);
+        for (i, class) in (0u32..).zip(&d.classes) {
+            if let Some(settings) = datapath::virtual_queue(class, config.full_packet()) {
+                tables.rules.queued |= 1 << i;
+                tables.queues.push((i, settings.into()));
+            }
+        }
         tables.rules.control = place(&of_control(Control::ALL[0]));
         for kind in Control::ALL {
             tables.terms.push((place(&of_control(kind)), policer(d.control, since)));

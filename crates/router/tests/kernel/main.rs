@@ -14,5 +14,6 @@ mod oracle;
 
 mod meters;
 mod parity;
+mod queues;
 mod several;
 mod tried;

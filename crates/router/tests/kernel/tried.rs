@@ -32,6 +32,8 @@ pub fn config(rest: &str) -> Config {
 /// The programs, by a clock of ours.
 pub struct Tried {
     pub maps: Maps,
+    /// What virtual queues draw next.
+    pub random: u32,
 }
 
 /// `struct __sk_buff`, and where the frame's stamp and the super-packet's parts are in it.
@@ -50,7 +52,7 @@ impl Tried {
         let mut maps = Maps::load(config, None).unwrap();
         maps.apply(config, 0).unwrap();
         maps.change(|s| (s.clock, s.on, s.out) = (1, 1, [1, 1])).unwrap();
-        Tried { maps }
+        Tried { maps, random: 0 }
     }
 
     /// A frame at a port: as it leaves by the other, if it does.
@@ -68,6 +70,8 @@ impl Tried {
     ) -> Option<Vec<u8>> {
         assert_eq!(now.0 % 1_000, 0, "the kernel's clock counts nanoseconds");
         let (mut out, mut context) = (vec![0; frame.len() + 64], [0; CONTEXT]);
+        // The frame's mark.
+        context[8..12].copy_from_slice(&self.random.to_ne_bytes());
         // A stamp of 0 is none.
         context[STAMP..STAMP + 8].copy_from_slice(&(now.0 / 1_000).to_ne_bytes());
         context[PARTS..PARTS + 4].copy_from_slice(&parts.to_ne_bytes());
