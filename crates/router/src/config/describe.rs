@@ -7,7 +7,7 @@ use inprofile_live::code_points::Dscp;
 use inprofile_live::packet::Control;
 use serde_json::{Value as Json, json};
 
-use super::datapath::Datapath;
+use super::datapath::{self, Datapath};
 use super::frames::Policing;
 use super::role::{Role, Unsold};
 use super::services::Service;
@@ -132,7 +132,8 @@ fn policing(police: &Policing) -> Json {
 }
 
 fn class(class: &Class, direction: &Direction, packet: Bytes) -> Json {
-    let rate = class.rate.unwrap_or(direction.rate);
+    let counted = datapath::virtual_queue(class, packet).map(|queue| Rate(queue.rate));
+    let rate = class.rate.or(counted).unwrap_or(direction.rate);
     let mut out = class.aqm.show("aqm", packet, Some(rate));
     out["name"] = json!(class.name);
     out["dscp"] = json!(class.dscp.iter().map(ToString::to_string).collect::<Vec<_>>());
