@@ -11,7 +11,8 @@ use inprofile_sim::traffic::distribution::Distribution;
 use inprofile_sim::wire::{Jitter, Law, Wire};
 
 use crate::model::{
-    Delay, Distributions, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, Way, packet,
+    Delay, Distributions, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, Turn, Way,
+    packet,
 };
 use crate::traffic::{Traffic, Web, no_context, segments};
 
@@ -45,12 +46,14 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
             };
             let (rate, delay, capacity) = (direction.rate, direction.delay, direction.capacity.clone());
             let wire = wire(&direction.way, delay);
+            let access = direction.access.as_ref().map(Turn::access);
             net.links.push(network::Link {
                 name: model.direction_name(2 * k + i),
                 from: ends.0,
                 to: ends.1,
                 rate,
                 capacity,
+                access,
                 delay,
                 wire,
                 queue,
@@ -270,6 +273,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
                     to: ends.1,
                     rate: join.rate,
                     capacity: None,
+                    access: None,
                     delay,
                     wire: Wire::default(),
                     queue: one(&join.queue, join.rate, size),

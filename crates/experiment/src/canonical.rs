@@ -10,8 +10,9 @@ use inprofile_sim::tcp::{self, Settings};
 use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
+use crate::access;
 use crate::model::{
-    Delay, Direction, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Way,
+    Delay, Direction, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Turn, Way,
 };
 
 /// Changes whenever the same file would mean another experiment.
@@ -114,6 +115,11 @@ fn direction(direction: &Direction) -> Json {
         let (steps, repeat) = capacity.changes();
         let steps: Vec<_> = steps.iter().map(|(at, rate)| json!([at.0, rate.0])).collect();
         out["capacity"] = json!({ "steps": steps, "repeat": repeat.map(|r| r.0) });
+    }
+    match &direction.access {
+        Some(Turn::Access(access)) => out["access"] = mechanism(access),
+        Some(Turn::Trace(trace)) => out["trace"] = json!(access::write_trace(trace)),
+        None => {}
     }
     let Way { jitter, delays, loss } = &direction.way;
     if let Some(jitter) = jitter {

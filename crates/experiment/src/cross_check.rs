@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use crate::text::{Location, Section};
 use inprofile_core::params::{Context, Value};
 use inprofile_core::units::{Bytes, Duration, Rate};
+use inprofile_sim::access::Access;
 use inprofile_sim::capacity::Capacity;
-
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 
 use crate::model::{
     Direction, Group, MAX_CLASSES, MAX_MEASURED, MAX_OBJECTS, MAX_SAMPLES, Model, Queue, Signals, Source,
-    Target,
+    Target, Turn, packet,
 };
 use crate::traffic::Traffic;
 
@@ -31,6 +31,7 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
     measured(root, model);
     requests(root, model);
     changing_rates(root, model);
+    short_slots(root, model);
     never_there(root, model);
     crate::lockstep::check(root, model);
     crate::read::plan::check(root, model);
@@ -96,13 +97,39 @@ fn changing_rates(root: &Section<'_, '_>, model: &Model) {
     };
     let changes = either(|d| d.capacity.is_some())
         .map(|name| (format!("that of {name} does"), "whose rate changes", "capacity"));
+    let turns = either(|d| d.access.is_some())
+        .map(|name| (format!("that of {name} does"), "that wait for their turn", "access and trace"));
     let varies = either(|d| !d.way.is_plain()).map(|name| {
         (format!("on {name}"), "on which delays vary or packets are lost", "jitter, delays and loss")
     });
-    for (how, which, keys) in changes.into_iter().chain(varies) {
+    for (how, which, keys) in changes.into_iter().chain(turns).chain(varies) {
         let problem = format!("the ns2 engine profile has no links {which}, as {how}");
         let remedy = format!("write profile = \"exact\", or remove {keys}");
         root.report().error(&root.locate("engine.profile"), problem, remedy);
+    }
+}
+
+/// Slots too short for the packets that cross the link: these would never be sent.
+fn short_slots(root: &Section<'_, '_>, model: &Model) {
+    let tables = root.get("links").and_then(|e| e.tables("[[links]]")).unwrap_or_default();
+    for at in 0..2 * model.links.len() {
+        let direction = model.direction(at);
+        let Some(Access::Slots(slots)) = direction.access.as_ref().map(Turn::access) else { continue };
+        let crosses = |g: &&Group| g.route.path.contains(&(at as u32));
+        let data = model.groups.iter().filter(crosses).map(Group::packet);
+        // An acknowledgement with all its options has 80 B.
+        let largest = data.max().unwrap_or(Bytes(80));
+        let takes = direction.rate.serialise(largest);
+        let key = if at % 2 == 0 { "access.length" } else { "reverse.access.length" };
+        if let Some(table) = tables.get(at / 2).filter(|_| takes > slots.length) {
+            let problem = format!(
+                "a packet of {largest} takes {takes} at {}: longer than a slot, so that it would never be sent",
+                direction.rate
+            );
+            // Whole microseconds, which are not rounded away.
+            let least = Duration(takes.0.div_ceil(1_000_000) * 1_000_000);
+            root.report().error(&table.locate(key), problem, format!("write at least \"{least}\""));
+        }
     }
 }
 
@@ -268,7 +295,7 @@ fn oversold(root: &Section<'_, '_>, model: &Model) {
     let crosses = |g: &&Group| g.route.path.contains(&(model.at as u32));
     let direction = model.direction(model.at);
     // Where the rate changes, contracts have to be kept at the lowest, too.
-    let rate = direction.capacity.as_ref().and_then(|c| c.rates().min()).unwrap_or(direction.rate);
+    let rate = direction.usable(packet(&model.tcp));
     let link = model.direction_name(model.at);
     let report = root.report();
     if !model.groups.iter().any(|g| crosses(&g)) {

@@ -8,7 +8,7 @@ use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
 use crate::model::{
-    Delay, Group, Model, PerFlow, PlanGoal, Queue, Queues, Source, Start, Target, Way, packet,
+    Delay, Group, Model, PerFlow, PlanGoal, Queue, Queues, Source, Start, Target, Turn, Way, packet,
 };
 
 /// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
@@ -127,6 +127,18 @@ fn link(model: &Model, index: usize) -> Json {
         if let Some(repeat) = repeat {
             out["capacity"]["repeat"] = json!(repeat.to_string());
         }
+    }
+    match &direction.access {
+        Some(Turn::Access(access)) => out["access"] = access.show("kind", packet(&model.tcp), None),
+        Some(Turn::Trace(trace)) => {
+            out["trace"] = json!({
+                "opportunities": trace.times().len(),
+                "lasts": trace.lasts().to_string(),
+                "mean_rate": trace.mean().to_string(),
+                "longest_gap": trace.longest_gap().to_string(),
+            });
+        }
+        None => {}
     }
     let Way { jitter, delays, loss } = &direction.way;
     if let Some(jitter) = jitter {

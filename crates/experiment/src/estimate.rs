@@ -7,7 +7,7 @@
 
 use inprofile_core::units::{Backlog, Duration, Time};
 
-use crate::model::{Group, Model, PerFlow, Source, Start};
+use crate::model::{Group, Model, PerFlow, Source, Start, packet};
 use crate::traffic::Traffic;
 
 /// Bytes of a flow in a run: its sender, receiver and names. Measured, with 300,000 of them.
@@ -118,7 +118,10 @@ fn segments(size: Backlog, group: &Group) -> f64 {
 /// The mean rate of one direction of a link over the run, in bit/s.
 fn mean_rate(model: &Model, direction: u32) -> f64 {
     let d = model.direction(direction as usize);
-    d.capacity.as_ref().map_or(d.rate.0 as f64, |c| c.mean(model.duration))
+    match &d.capacity {
+        Some(capacity) => capacity.mean(model.duration),
+        None => d.usable(packet(&model.tcp)).0 as f64,
+    }
 }
 
 /// Seconds from a flow's start to its stop or the run's end, on average.

@@ -8,12 +8,15 @@ pub use crate::text::named::Mechanism;
 use inprofile_core::packet::Ecn;
 use inprofile_core::params::Context;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
+use inprofile_sim::access::Access;
 use inprofile_sim::capacity::Capacity;
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
+use inprofile_sim::trace::Trace;
 use inprofile_sim::traffic::distribution::Distribution;
 use inprofile_sim::wire::{Jitter, Loss};
 
+use crate::access;
 use crate::traffic::{Traffic, no_context};
 pub use plan::{Part, PlanGoal, Router};
 pub use queues::{Class, Queue, Queues, Scheduled};
@@ -98,12 +101,43 @@ pub struct Direction {
     pub rate: Rate,
     /// How the rate changes, if it does.
     pub capacity: Option<Capacity>,
+    /// How it comes to send, unless it may whenever a packet waits.
+    pub access: Option<Turn>,
     /// Propagation; the shortest, where it varies.
     pub delay: Duration,
     /// How packets are delayed and lost on the way beyond that.
     pub way: Way,
     /// The queue or queues in front of it.
     pub queue: Queues,
+}
+
+/// How a link comes to send.
+#[derive(Clone, Debug)]
+pub enum Turn {
+    /// In slots or bursts.
+    Access(Mechanism<Access>),
+    /// At the opportunities of a trace.
+    Trace(Trace),
+}
+
+impl Turn {
+    /// As a run has it.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        match self {
+            Turn::Access(a) => (a.build)(&a.values, &no_context()),
+            Turn::Trace(trace) => Access::Trace(trace.clone()),
+        }
+    }
+}
+
+impl Direction {
+    /// The rate that it sends full packets at on average, if it does so all the time; the lowest where its rate changes.
+    #[must_use]
+    pub fn usable(&self, packet: Bytes) -> Rate {
+        let lowest = self.capacity.as_ref().and_then(|c| c.rates().min()).unwrap_or(self.rate);
+        self.access.as_ref().map_or(lowest, |turn| access::mean(&turn.access(), self.rate, packet))
+    }
 }
 
 /// Values from times on, in order, and after how long they start over.

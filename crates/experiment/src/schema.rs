@@ -7,6 +7,7 @@ use inprofile_core::registry::{Entry, Registry, SchedulerEntry};
 use inprofile_sim::tcp::config::Keys;
 use serde_json::{Map, Value as Json, json};
 
+use crate::access::ACCESSES;
 use crate::model::MAX_FLOWS;
 use crate::traffic::KINDS;
 use crate::wire::{JITTERS, LOSSES};
@@ -148,6 +149,8 @@ fn link() -> Json {
         json!({
             "rate": quantity(Unit::Rate, &format!("Bits per second on the wire{doc}")),
             "capacity": changes("rate", &quantity(Unit::Rate, "The rate from then on.")),
+            "access": one_of("kind", &[], ACCESSES, "When it may send, if not whenever a packet waits."),
+            "trace": { "type": "string", "description": "When it may send: a line for each opportunity to send 1,500 bytes, with its time in ms (mahimahi's format). Starts over at its end." },
             "delays": changes("delay", &time("The delay from then on, not below the link's.")),
             "jitter": one_of("kind", &[], JITTERS, "Delays beyond the propagation delay. Default: none."),
             "loss": one_of("kind", &[], LOSSES, "Loss on the way. Default: none."),
@@ -164,7 +167,9 @@ fn link() -> Json {
         direction(" on the way back. Default: as forward."),
         "The other direction; without a queue of its own, drop-tail with room for 10000 packets.",
     );
-    table(&["name", "from", "to", "rate", "delay", "queue"], properties, "A link.")
+    let mut link = table(&["name", "from", "to", "delay", "queue"], properties, "A link.");
+    link["anyOf"] = json!([{ "required": ["rate"] }, { "required": ["trace"] }]);
+    link
 }
 
 /// Steps in time of a link's rate or delay.

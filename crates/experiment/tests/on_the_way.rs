@@ -116,3 +116,41 @@ fn reordering_costs_what_jitter_does_not() {
     assert_eq!(same(&passed), same(&run(true, true)));
     assert_eq!(same(&kept), same(&run(false, true)));
 }
+
+/// Datagrams of a full opportunity each, more than the link can send.
+const FLOOD: &str = r#"traffic = { kind = "cbr", rate = "50 Mbit/s", packet = "1500 B" }"#;
+
+fn delivered(o: &Outcome) -> u64 {
+    o.links[0].total.sent.iter().sum()
+}
+
+/// Netravali et al. 2015: seven opportunities in 20 ms are seven full packets, whose times are the trace's.
+#[test]
+fn a_trace_is_sent_to_the_opportunity() {
+    let trace = "trace = \"\"\"\n1\n1\n4\n9\n9\n9\n20\n\"\"\"";
+    let o = run(trace, FLOOD, false);
+    // The first packet comes after 0.24 ms; every opportunity of 6,000 rounds is used, and one packet is under way.
+    assert!(delivered(&o).abs_diff(42_000) <= 1, "{}", delivered(&o));
+    let stepped = run(trace, FLOOD, true);
+    assert_eq!(Outcome { verdicts: Vec::new(), events: 0, ..stepped }, Outcome { events: 0, ..o });
+    // The rate of a trace is its mean: 7 · 12,000 bits in 20 ms. A flow that needs less than every opportunity waits for the next.
+    let o = run(trace, r#"traffic = { kind = "cbr", rate = "1.2 Mbit/s", packet = "1500 B" }"#, false);
+    let delays = o.measured.as_ref().unwrap().one_way.together(|_, _| true);
+    // A packet each 10 ms, from 0 s on: it comes at the beginning or the middle of a round; the next opportunities are at 1 and 20 ms.
+    let (least, most) = (delays.quantile(0.01).unwrap(), delays.quantile(0.99).unwrap());
+    assert!((least - 0.021).abs() < 3e-4 && (most - 0.030).abs() < 3e-4, "{least} {most}");
+}
+
+#[test]
+fn slots_and_bursts_share_the_rate_that_they_leave() {
+    // A slot of 2 ms in 10: at 100 Mbit/s 16 packets of 120 µs fit.
+    let slots = "access = { kind = \"slots\", every = \"10 ms\", length = \"2 ms\", request = \"4 ms\" }";
+    let o = run(slots, FLOOD, false);
+    assert!(delivered(&o).abs_diff(12_000 * 16) <= 16, "{}", delivered(&o));
+    // Ten packets of 120 µs after 400 µs and up to 200 µs more: 1.7 ms a burst on average.
+    let bursts = "access = { kind = \"bursts\", overhead = \"400 us\", contention = \"200 us\", most = 10 }";
+    let flood = r#"traffic = { kind = "cbr", rate = "95 Mbit/s", packet = "1500 B" }"#;
+    let o = run(bursts, flood, false);
+    let expected = 120.0 / 0.0017 * 10.0;
+    assert!((delivered(&o) as f64 / expected - 1.0).abs() < 0.002, "{} of {expected}", delivered(&o));
+}

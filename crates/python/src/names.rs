@@ -36,7 +36,7 @@ impl LinkNames {
         LinkNames {
             classes: (0..link.queue.classes().len()).map(|c| class_name(link, c)).collect(),
             reported: link.reported,
-            rate: link.capacity.is_none().then_some(link.rate.0),
+            rate: (link.capacity.is_none() && link.access.is_none()).then_some(link.rate.0),
         }
     }
 }

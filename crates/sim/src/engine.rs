@@ -171,7 +171,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let waits = waits.clone().filter(|_| l.reported);
             let wire = (!l.wire.is_plain())
                 .then(|| (l.wire.clone(), Rng::for_component(seed, &format!("link {}", l.name))));
+            let access =
+                l.access.clone().map(|a| (a, Rng::for_component(seed, &format!("access {}", l.name))));
             let mut link = Link::new(l, rng, stepped, network.window, end);
+            if let Some((access, rng)) = access {
+                link.set_access(access, rng);
+            }
             if let Some((wire, rng)) = wire {
                 link.set_wire(wire, rng);
             }

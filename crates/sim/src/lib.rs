@@ -4,6 +4,7 @@
 //! markers, queues and [`link`]s, and to [`tcp`] senders and receivers. It is generic over its
 //! [`clock`]: whole picoseconds, or ns-2's doubles with ns-2's order of events.
 
+pub mod access;
 pub mod account;
 mod agenda;
 mod ahead;
@@ -36,6 +37,7 @@ pub mod signals;
 pub mod stage;
 pub mod tcp;
 pub mod timer;
+pub mod trace;
 pub mod traffic;
 pub mod view;
 pub mod wire;

@@ -17,6 +17,7 @@ use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Silent};
 
+use crate::access::{Access, AccessState};
 use crate::agenda::Agenda;
 use crate::capacity::Capacity;
 use crate::classes::Classes;
@@ -69,10 +70,28 @@ fn place_of(size: u32) -> usize {
 struct More<C: Clock> {
     /// How its rate changes, if it does. Then `last` has no size: every packet's time is computed anew.
     capacity: Option<Capacity>,
+    /// How it comes to send, if not at once. Likewise.
+    access: Option<AccessState>,
     /// What happens on the way, if anything.
     wire: Option<WireState<C>>,
     /// When the last packet that was lost on the way was sent.
     lost_at: C,
+}
+
+impl<C: Clock> More<C> {
+    fn none() -> Box<More<C>> {
+        Box::new(More { capacity: None, access: None, wire: None, lost_at: C::ZERO })
+    }
+
+    /// How long a packet takes that came at `arrived` and whose turn it is at `begins`, if that is not as at any time.
+    fn serialise(&mut self, arrived: Time, begins: Time, size: u32, rate: Rate) -> Option<Duration> {
+        let size = Bytes(u64::from(size));
+        match (&mut self.access, &self.capacity) {
+            (Some(access), _) => Some(access.serialise(arrived, begins, size, rate)),
+            (None, Some(capacity)) => Some(capacity.serialise(begins, size)),
+            (None, None) => None,
+        }
+    }
 }
 
 /// A link in a run. What a packet that bypasses the queue touches comes first.
@@ -162,7 +181,7 @@ impl<C: Clock> Link<C> {
             sends_until: C::ZERO,
             rate: link.rate,
             tx_times: None,
-            more: link.capacity.map(|c| Box::new(More { capacity: Some(c), wire: None, lost_at: C::ZERO })),
+            more: link.capacity.map(|c| Box::new(More { capacity: Some(c), ..*More::none() })),
             sending: 0,
             queue,
             on_demand: None,
@@ -192,9 +211,13 @@ impl<C: Clock> Link<C> {
     /// Delays or loses packets on their way from now on.
     pub fn set_wire(&mut self, wire: Wire, rng: Rng) {
         self.refuse_bypass();
-        let more =
-            self.more.get_or_insert_with(|| Box::new(More { capacity: None, wire: None, lost_at: C::ZERO }));
-        more.wire = Some(WireState::new(wire, rng));
+        self.more.get_or_insert_with(More::none).wire = Some(WireState::new(wire, rng));
+    }
+
+    /// Sends only when it may from now on.
+    pub fn set_access(&mut self, access: Access, rng: Rng) {
+        self.refuse_bypass();
+        self.more.get_or_insert_with(More::none).access = Some(AccessState::new(access, rng));
     }
 
     /// A packet is sent whose transmission begins now. When it will be at the far end; `None`: it is lost on the way.
@@ -313,7 +336,7 @@ impl<C: Clock> Link<C> {
         if let Some(waits) = &mut q.waits {
             waits.record(now.time(), starts.time(), packet.flow, packet.colour);
         }
-        self.free_at = starts.after(self.serialise(starts, packet.size));
+        self.free_at = starts.after(self.serialise(now, starts, packet.size));
         if self.reported {
             self.sending += self.free_at.time().since(starts.time()).0;
         }
@@ -419,11 +442,13 @@ impl<C: Clock> Link<C> {
     }
 
     #[inline]
-    fn serialise(&mut self, begins: C, size: u32) -> C::Span {
+    fn serialise(&mut self, arrived: C, begins: C, size: u32) -> C::Span {
         if size != self.last.size() {
             self.change_shape(Shape::new(size, Colour::ALL[self.last.colour()]));
-            if let Some(More { capacity: Some(capacity), .. }) = self.more.as_deref() {
-                self.tx_time = C::span(capacity.serialise(begins.time(), Bytes(u64::from(size))));
+            let rate = self.rate;
+            let more = self.more.as_deref_mut();
+            if let Some(takes) = more.and_then(|m| m.serialise(arrived.time(), begins.time(), size, rate)) {
+                self.tx_time = C::span(takes);
                 self.last = Shape::new(0, Colour::ALL[self.last.colour()]);
             }
         }

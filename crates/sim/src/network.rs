@@ -10,6 +10,7 @@ use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler};
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
 
+use crate::access::Access;
 use crate::capacity::Capacity;
 use crate::tcp;
 use crate::traffic::{udp, video};
@@ -114,6 +115,8 @@ pub struct Link {
     pub rate: Rate,
     /// How its rate changes, if it does; `rate` is the first.
     pub capacity: Option<Capacity>,
+    /// How it comes to send, unless it may whenever a packet waits. Its rate is then the same all the time.
+    pub access: Option<Access>,
     /// Propagation.
     pub delay: Duration,
     /// What happens to packets on their way, beyond that.

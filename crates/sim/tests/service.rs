@@ -11,11 +11,13 @@ use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Departure, Why};
+use inprofile_sim::access::{Access, Bursts, Slots};
 use inprofile_sim::capacity::Capacity;
 use inprofile_sim::engine;
 use inprofile_sim::network::{self, Edge, Flow, Link, Monitor, Network, Profile, Target, Transport};
 use inprofile_sim::outcome::{Outcome, Series, VerdictPoint};
 use inprofile_sim::tcp;
+use inprofile_sim::trace::Trace;
 use inprofile_sim::traffic::distribution::Distribution;
 use inprofile_sim::wire::{Jitter, Law, Loss, Wire};
 use proptest::prelude::*;
@@ -69,6 +71,8 @@ struct Plan {
     /// The edge link and the bottleneck delay packets by different times, the second by bursts of them lost too.
     jitter: [Option<bool>; 2],
     lossy: bool,
+    /// How the edge link comes to send: 1: slots, 2: bursts, 3: a trace.
+    access: u8,
     /// TCP uses ECN, and RED and RIO mark.
     ecn: bool,
     /// Difference between neighbours' delays in µs: at 0 many things happen at once.
@@ -150,6 +154,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             to,
             rate,
             capacity: None,
+            access: None,
             wire: Wire::default(),
             delay: Duration::from_micros(delay_us),
             queue: network::Queue::One {
@@ -209,6 +214,20 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
         let jitter = |reorder| Jitter { law, most: None, hold: Duration::ZERO, reorder };
         links[link as usize].wire.jitter = reorder.map(jitter);
     }
+    links[up as usize].access = match plan.access {
+        1 => Some(Access::Slots(Slots {
+            every: Duration::from_millis(8),
+            length: Duration::from_millis(6 + 6 / plan.rates[0]),
+            request: Duration::from_millis(3),
+        })),
+        2 => Some(Access::Bursts(Bursts {
+            overhead: Duration::from_micros(300),
+            contention: Duration::from_micros(500),
+            most: 8,
+        })),
+        3 => Some(Access::Trace(Trace::new(vec![1, 1, 4, 9, 9, 9, 20]))),
+        _ => None,
+    };
     if plan.lossy {
         let loss = Loss { to_bad: 0.02, to_good: 0.3, in_good: 0.0, in_bad: 0.7 };
         links[down as usize].wire.loss = Some(loss);
@@ -268,7 +287,7 @@ fn plans() -> impl Strategy<Value = Plan> {
         (any::<bool>(), any::<bool>(), any::<u64>()),
         (0u64..1_500, 1_500u64..=RUN),
         (any::<bool>(), any::<bool>()),
-        ([jitters(), jitters()], any::<bool>()),
+        ([jitters(), jitters()], any::<bool>(), prop::sample::select(vec![0u8, 0, 1, 2, 3])),
     )
         .prop_map(
             |(
@@ -277,7 +296,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                 (delayed_ack, ard, seed),
                 (from, to),
                 (capacity, ecn),
-                (jitter, lossy),
+                (jitter, lossy, access),
             )| Plan {
                 flows,
                 aqms: [a, b],
@@ -286,6 +305,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                 capacity,
                 jitter,
                 lossy,
+                access,
                 ecn,
                 spread,
                 jitter_us,
@@ -318,7 +338,7 @@ proptest! {
     fn sent_at_once_and_through_the_queue_agree(plan in plans(), ns2: bool) {
         let run = |trace| {
             let profile = if ns2 { Profile::Ns2 } else { Profile::Exact };
-            let plan = if ns2 { Plan { jitter: [None; 2], lossy: false, ..plan.clone() } } else { plan.clone() };
+            let plan = if ns2 { Plan { jitter: [None; 2], lossy: false, access: 0, ..plan.clone() } } else { plan.clone() };
             let network = Network { profile, ..network(&plan, trace, true) };
             engine::run(network, &AtomicBool::new(false), Some(Box::new(|_| {}))).expect("the run ends")
         };
@@ -338,6 +358,7 @@ const PLAIN: Plan = Plan {
     capacity: false,
     jitter: [None; 2],
     lossy: false,
+    access: 0,
     ecn: false,
     spread: 100,
     jitter_us: 0,

@@ -54,6 +54,7 @@ COMMANDS = dict(
             check="Check an experiment: draw its topology, print every value, and warn of what looks odd.",
             run="Run an experiment once per seed; print metrics with 95 % confidence intervals.",
             sweep="Run an experiment over the values of some keys; what is finished is kept.",
+            trace="Put a trace of a link in mahimahi's format into an experiment, or write a link as one.",
             live="Run an experiment with real hosts: the kernel's TCP, in wall time.",
         ),
         *_of(

@@ -142,6 +142,10 @@ def _way(link: Json) -> Iterator[str]:
     >>> list(_way({"jitter": {"kind": "uniform"}, "loss": {"kind": "independent", "share": 0.1}}))
     ['jitter (uniform)', 'loss (independent)']
     """
+    if "access" in link:
+        yield f"in {link['access']['kind']}"
+    if "trace" in link:
+        yield f"by a trace of {link['trace']['lasts']}"
     if "jitter" in link:
         yield f"jitter ({link['jitter']['kind']}{', may reorder' if link['jitter'].get('reorder') else ''})"
     if "delays" in link:

@@ -5,7 +5,8 @@ use crate::text::{Entry, Section};
 use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::capacity::Capacity;
 
-use crate::model::{At, Direction, MAX_STEPS, Queues, Steps, Way};
+use crate::access::{self, ACCESSES};
+use crate::model::{At, Direction, MAX_STEPS, Queues, Steps, Turn, Way};
 use crate::read::scope::Scope;
 use crate::read::{classes, mechanism, names};
 use crate::wire::{JITTERS, LOSSES};
@@ -23,7 +24,8 @@ pub(crate) struct Draft {
 }
 
 /// Keys of either direction.
-const DIRECTION: [&str; 7] = ["rate", "capacity", "delay", "delays", "jitter", "loss", "queue"];
+pub(crate) const DIRECTION: [&str; 9] =
+    ["rate", "capacity", "access", "trace", "delay", "delays", "jitter", "loss", "queue"];
 
 /// Reads every link.
 pub(crate) fn read(sections: &[Section<'_, '_>], scope: Scope<'_>) -> Vec<Draft> {
@@ -40,20 +42,35 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
     {
         section.report().error(&to.place, "the link ends where it starts", "name another node");
     }
-    let rate = section.need("rate", "\"1.2 Mbit/s\"").and_then(|e| e.positive_rate());
+    let turn = turn(section);
+    // A trace has a rate of its own.
+    let rate = match (section.get("rate"), &turn) {
+        (None, Some(Some(Turn::Trace(trace)))) => Some(trace.mean()),
+        (None, None) if section.get("trace").is_some() => None,
+        _ => section.need("rate", "\"1.2 Mbit/s\"").and_then(|e| e.positive_rate()),
+    };
     let capacity = capacity(section, rate);
     let delay = section.need("delay", "\"5 ms\"").and_then(|e| e.duration());
     let example = "{ aqm = \"drop_tail\", limit = \"100 packets\" }";
     let queue = section.need("queue", example).and_then(|e| classes::queues(&e, scope, rate));
     let way = way(section, delay);
-    let forward =
-        (|| Some(Direction { rate: rate?, capacity: capacity?, delay: delay?, way: way?, queue: queue? }))();
+    let forward = (|| {
+        Some(Direction {
+            rate: rate?,
+            capacity: capacity?,
+            access: turn?,
+            delay: delay?,
+            way: way?,
+            queue: queue?,
+        })
+    })();
     let back = match section.get("reverse") {
         Some(entry) => reverse(&entry, scope, rate, delay),
         None => (|| {
             Some(Direction {
                 rate: rate?,
                 capacity: None,
+                access: None,
                 delay: delay?,
                 way: Way::default(),
                 queue: Queues::One(mechanism::drop_tail(None, scope, rate, scope.tcp)?),
@@ -72,7 +89,12 @@ fn reverse(
     forward_delay: Option<Duration>,
 ) -> Option<Direction> {
     let section = entry.section(&DIRECTION)?;
-    let rate = section.get("rate").map_or(forward_rate, |e| e.positive_rate());
+    let turn = turn(&section);
+    let rate = match (section.get("rate"), &turn) {
+        (None, Some(Some(Turn::Trace(trace)))) => Some(trace.mean()),
+        (None, _) => forward_rate,
+        (Some(e), _) => e.positive_rate(),
+    };
     let capacity = capacity(&section, rate);
     let delay = section.get("delay").map_or(forward_delay, |e| e.duration());
     let queue = match section.get("queue") {
@@ -80,7 +102,8 @@ fn reverse(
         None => mechanism::drop_tail(None, scope, rate, scope.tcp).map(Queues::One),
     };
     let way = way(&section, delay);
-    Some(Direction { rate: rate?, capacity: capacity?, delay: delay?, way: way?, queue: queue? })
+    let (rate, capacity, access) = (rate?, capacity?, turn?);
+    Some(Direction { rate, capacity, access, delay: delay?, way: way?, queue: queue? })
 }
 
 /// Reads `capacity = { steps = [{ at, rate }, …], repeat }`: how the rate changes, if it does. `None`: it is wrong.
@@ -89,6 +112,27 @@ fn capacity(section: &Section<'_, '_>, rate: Option<Rate>) -> Option<Option<Capa
     let read = |e: &Entry<'_, '_>| e.positive_rate();
     let (steps, repeat) = steps(&entry, ("capacity", "a capacity"), ("rate", "\"10 Mbit/s\""), read)?;
     Some(Some(Capacity::new(rate?, &steps, repeat)))
+}
+
+/// Reads how a link comes to send, if not whenever a packet waits. `None`: it is wrong.
+fn turn(section: &Section<'_, '_>) -> Option<Option<Turn>> {
+    let [capacity, access, trace] = ["capacity", "access", "trace"].map(|key| section.get(key));
+    let several = [&capacity, &access, &trace].into_iter().flatten().count() > 1;
+    if let Some(last) = trace.as_ref().or(access.as_ref()).filter(|_| several) {
+        let problem = "a link has one of capacity (a rate that changes), access and trace";
+        return last.wrong(Wrong::new(problem, "remove the others"));
+    }
+    Some(match (access, trace) {
+        (Some(entry), _) => Some(Turn::Access(mechanism::on_the_way(&entry, "access", ACCESSES)?)),
+        (None, Some(entry)) => {
+            let text = entry.text("a trace: a line for each opportunity, with its time in ms")?;
+            match access::trace(text) {
+                Ok(trace) => Some(Turn::Trace(trace)),
+                Err(wrong) => return entry.wrong(wrong),
+            }
+        }
+        (None, None) => None,
+    })
 }
 
 /// Reads how packets are delayed and lost on a link of this delay. `None`: it is wrong.

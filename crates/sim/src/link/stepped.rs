@@ -96,7 +96,7 @@ impl<C: Clock> Link<C> {
             waits.record(next.at.time(), time, next.flow(), next.colour());
         }
         self.busy = true;
-        let takes = self.serialise(now, next.size);
+        let takes = self.serialise(next.at, now, next.size);
         let until = now.after(takes);
         self.sends_until = until;
         if self.reported {

@@ -59,6 +59,7 @@ impl Dumbbell {
                     to,
                     rate,
                     capacity: None,
+                    access: None,
                     wire: Wire::default(),
                     delay: Duration::from_millis(ms),
                     queue: network::Queue::One { aqm: aqm(queue, rate, limit), limit },
