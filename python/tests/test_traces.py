@@ -50,7 +50,7 @@ def test_a_trace_goes_into_an_experiment_and_comes_out_again(file: Path, tmp_pat
     assert _run("trace", made, "--link", "cell", "--out", again) == 0
     assert again.read_text() == text
     # Seven opportunities in each of 40 rounds; the flow sends more than that, from 0 s on.
-    result = inprofile.run(made, seeds=1)
+    result = inprofile.load(made).run(seeds=1)
     assert abs(result.queues.to_pylist()[0]["total_sent"] - 40 * 7) <= 1
     # What is there is not overwritten.
     assert _run("trace", made, "--link", "cell", "--out", again) == 2
@@ -63,7 +63,7 @@ def test_a_rate_is_written_as_a_trace_that_sends_as_much(file: Path, tmp_path: P
     (tmp_path / "rate.up").write_text(text)
     made = tmp_path / "made.toml"
     made.write_text(with_trace(file, "cell", tmp_path / "rate.up", made))
-    sent = [inprofile.run(f, seeds=1).queues.to_pylist()[0]["total_sent"] for f in (file, made)]
+    sent = [inprofile.load(f).run(seeds=1).queues.to_pylist()[0]["total_sent"] for f in (file, made)]
     assert abs(sent[0] - sent[1]) <= 2, sent
 
 

@@ -8,7 +8,7 @@ use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
 use crate::model::{
-    Delay, Group, Model, PerFlow, PlanGoal, Queue, Queues, Source, Start, Target, Turn, Way, packet,
+    Delay, Group, Model, PerFlow, PlanGoal, Queue, Queues, Source, Start, Target, Tree, Turn, Way, packet,
 };
 
 /// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
@@ -53,6 +53,9 @@ pub(crate) fn describe(model: &Model) -> Json {
             json!({ kind: model.target_name(m.target), "every": m.every.to_string() })
         }).collect::<Vec<_>>(),
     });
+    if !model.trees.is_empty() {
+        whole["trees"] = model.trees.iter().map(tree).collect();
+    }
     if let Some(distributions) = model.distributions {
         whole["measure"]["distributions"] = json!(true);
         if let Some(every) = distributions.every {
@@ -104,6 +107,35 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     let settings = settings.0.iter().map(|(key, value)| (*key, json(value)));
     let shown = own.into_iter().chain(settings).filter(|(key, _)| tcp.concerns(key));
     shown.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// A tree; `links` are the numbers of its links among all (of each the forward direction), from the first on.
+fn tree(tree: &Tree) -> Json {
+    let said =
+        |bits: u128| u64::try_from(bits).map_or_else(|_| format!("{bits} bit/s"), |r| Rate(r).to_string());
+    let levels = tree.levels.iter().map(|level| {
+        let has = level.contracts.as_ref().unwrap_or(&level.rates);
+        let sold =
+            level.promised.iter().zip(has).map(|(p, has)| *p as f64 / has.0 as f64).fold(0.0, f64::max);
+        let rates = |all: &[Rate]| json!(all.iter().map(ToString::to_string).collect::<Vec<_>>());
+        json!({
+            "name": level.name,
+            "links": { "first": 2 * level.links.0, "nodes": level.links.1 },
+            "rates": rates(&level.rates),
+            "contracts": level.contracts.as_deref().map(rates),
+            "promised": level.promised.iter().map(|p| said(*p)).collect::<Vec<_>>(),
+            "sold": sold,
+            "oversubscription": level.oversubscription,
+        })
+    });
+    let (first, each, leaves) = tree.groups;
+    json!({
+        "name": tree.name,
+        "root": tree.root,
+        "direction": if tree.down { "down" } else { "up" },
+        "levels": levels.collect::<Vec<_>>(),
+        "flows": { "first": first, "groups": each, "leaves": leaves },
+    })
 }
 
 /// One direction of a link.

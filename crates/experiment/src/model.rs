@@ -57,6 +57,8 @@ pub struct Model {
     pub profile: Profile,
     /// The defaults of every flow's TCP.
     pub tcp: tcp::Config,
+    /// The trees among the links and flows.
+    pub trees: Vec<Tree>,
     /// Names of nodes, in the order in which links name them; hosts are not among them.
     pub nodes: Vec<String>,
     /// Links in the order of the file.
@@ -82,6 +84,38 @@ pub struct Distributions {
 
 /// A flow's own marker or an edge's.
 pub type Marker = Mechanism<inprofile_core::registry::AnyMarker>;
+
+/// A tree that was written out as links and groups of flows, so that it can be shown as one.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// Its name.
+    pub name: String,
+    /// The node that everything goes through.
+    pub root: String,
+    /// Whether data goes from the root to the leaves.
+    pub down: bool,
+    /// From the top.
+    pub levels: Vec<TreeLevel>,
+    /// The first group of flows at its leaves, how many groups a leaf has, and how many leaves there are.
+    pub groups: (usize, usize, usize),
+}
+
+/// A level of a tree: a node and a link for each.
+#[derive(Clone, Debug)]
+pub struct TreeLevel {
+    /// Its name.
+    pub name: String,
+    /// The first of its links, and how many there are.
+    pub links: (usize, usize),
+    /// The rate of each.
+    pub rates: Vec<Rate>,
+    /// What each has bought, if that is said.
+    pub contracts: Option<Vec<Rate>>,
+    /// What was sold below each, in bit/s.
+    pub promised: Vec<u128>,
+    /// How much more may be sold below a node than it has.
+    pub oversubscription: f64,
+}
 
 /// A link, both ways.
 #[derive(Clone, Debug)]

@@ -16,6 +16,7 @@ mod scope;
 pub(crate) mod signals;
 pub mod tcp;
 mod topology;
+mod trees;
 
 use crate::text::mechanism::defaults as mechanism_defaults;
 use crate::text::problem::acts;
@@ -27,7 +28,7 @@ use crate::model::{MAX_FLOWS, MAX_TABLES, Model};
 use crate::read::scope::Scope;
 
 /// Keys of the file's top level.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     extends::KEY,
     "title",
     "duration",
@@ -36,6 +37,7 @@ const KEYS: [&str; 13] = [
     "engine",
     "tcp",
     "links",
+    trees::KEY,
     "flows",
     "edges",
     "signals",
@@ -51,6 +53,29 @@ const LONGEST_TITLE: usize = 500;
 /// # Errors
 /// Every problem, warnings included.
 pub(crate) fn read(document: &Document, registry: &Registry) -> Result<(Model, Vec<Problem>), Vec<Problem>> {
+    if document.root().get(trees::KEY).is_none() {
+        return read_whole(document, registry);
+    }
+    let (whole, shapes) = trees::expand(document, false)?;
+    match read_whole(&whole, registry) {
+        Ok((model, warnings)) => Ok((Model { trees: shapes, ..model }, once(warnings))),
+        // What is wrong with all nodes of a level is told of one.
+        Err(problems) => match read_whole(&trees::expand(document, true)?.0, registry) {
+            Err(of_one) => Err(once(of_one)),
+            Ok(_) => Err(once(problems)),
+        },
+    }
+}
+
+/// Of problems that differ only by the node that they are of, the first.
+fn once(problems: Vec<Problem>) -> Vec<Problem> {
+    let mut seen = std::collections::BTreeSet::new();
+    let place = |p: &Problem| (p.file.clone(), p.line, p.column, p.problem.clone());
+    problems.into_iter().filter(|p| p.line.is_none() || seen.insert(place(p))).collect()
+}
+
+/// The same of an experiment whose trees are written out.
+fn read_whole(document: &Document, registry: &Registry) -> Result<(Model, Vec<Problem>), Vec<Problem>> {
     let report = Report::new(document);
     let root = Section::root(&report, &KEYS);
     if !registry.aqms.iter().any(|e| e.name == "drop_tail" && mechanism_defaults(e.fields).is_some()) {
@@ -123,6 +148,7 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
         seeds: u32::try_from(seeds?).ok()?,
         profile: profile?,
         tcp: config?.clone(),
+        trees: Vec::new(),
         nodes: resolved.nodes,
         links: resolved.links,
         groups: resolved.groups,

@@ -84,7 +84,8 @@ fn whole() -> Json {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Inprofile experiment",
         "type": "object",
-        "required": ["title", "duration", "links", "flows"],
+        "required": ["title", "duration"],
+        "anyOf": [{ "required": ["links", "flows"] }, { "required": ["trees"] }],
         "additionalProperties": false,
         "properties": {
             "extends": { "type": "string", "minLength": 1,
@@ -108,6 +109,7 @@ fn whole() -> Json {
             "tcp": tcp,
             "links": list(link(), 1, "Links, each in both directions."),
             "flows": list(flow(&traffic, &tcp), 1, "Groups of flows."),
+            "trees": list(tree(&traffic, &tcp), 0, "Access networks, each said level by level."),
             "edges": list(table(&["node", "marker"], json!({
                 "node": name("The node at whose ingress data is marked."),
                 "marker": reference(MARKER),
@@ -142,6 +144,77 @@ fn scheduler(entry: &SchedulerEntry, registry: &Registry) -> Json {
     );
     schema["title"] = json!(entry.name);
     schema
+}
+
+/// A tree: its levels are links, its flows those of each leaf.
+fn tree(traffic: &Json, tcp: &Json) -> Json {
+    let each = |one: Json, doc: &str| or_list(one, doc);
+    let text = |doc: &str| json!({ "type": "string", "description": doc });
+    let mut level = link();
+    let keys = &mut level["properties"];
+    for (key, value) in [
+        (
+            "fan_out",
+            json!({ "anyOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "array", "items": { "type": "integer", "minimum": 1 } },
+            { "type": "string", "pattern": r"^\s*uniform\s+\d+\s*\.\.\s*\d+\s*$" },
+        ], "description": "How many nodes each node above has: one number, one each, or drawn." }),
+        ),
+        (
+            "rate",
+            each(
+                quantity(Unit::Rate, "Of each link."),
+                "Bits per second on the wire: one for all, or one each.",
+            ),
+        ),
+        (
+            "delay",
+            each(
+                text("A time, a range that is spread evenly, or uniform and a range."),
+                "Propagation: one for all, or one each.",
+            ),
+        ),
+        (
+            "contract",
+            each(
+                quantity(Unit::Rate, "Of each node."),
+                "What each node has bought. Default: the rate of its link.",
+            ),
+        ),
+        (
+            "oversubscription",
+            json!({ "type": "number", "minimum": 1, "default": 1,
+            "description": "How much more may be sold below a node than it has." }),
+        ),
+        ("marker", reference(MARKER)),
+    ] {
+        keys[key] = value;
+    }
+    if let Some(keys) = keys.as_object_mut() {
+        keys.remove("from");
+        keys.remove("to");
+    }
+    level["required"] = json!(["name", "fan_out", "rate", "delay", "queue"]);
+    level["description"] = json!("A level, from the top: nodes, each with a link to the one above.");
+    if let Some(level) = level.as_object_mut() {
+        level.remove("anyOf");
+    }
+    let mut flows = flow(traffic, tcp);
+    flows["required"] = json!(["name"]);
+    flows["properties"]["join"]["required"] = json!(["rate"]);
+    table(
+        &["name", "root", "levels"],
+        json!({
+            "name": name("Its name."),
+            "root": name("The node at its top."),
+            "direction": { "enum": ["down", "up"], "default": "down", "description": "Whether data goes to the leaves or comes from them." },
+            "draw": { "type": "integer", "minimum": 0, "default": 1, "description": "The number by which what is drawn is drawn: the same for every seed." },
+            "levels": list(level, 1, "Its levels, from the top."),
+            "flows": list(flows, 0, "Groups of flows that each leaf has."),
+        }),
+        "An access network.",
+    )
 }
 
 fn link() -> Json {

@@ -364,9 +364,10 @@ fn the_schema_knows_every_key_the_parser_knows() {
     let keys =
         |v: &serde_json::Value| v["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-    assert_eq!(keys(&schema).len(), 13);
+    assert_eq!(keys(&schema).len(), 14);
     for (table, at, count) in [
-        ("links", "items", 11),
+        ("links", "items", 13),
+        ("trees", "items", 6),
         ("flows", "items", 13),
         ("edges", "items", 2),
         ("signals", "items", 4),

@@ -31,4 +31,5 @@ mod services;
 mod signals;
 mod slow_start;
 mod traffic;
+mod trees;
 mod warnings;

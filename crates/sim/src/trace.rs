@@ -69,7 +69,7 @@ impl Trace {
         let n = self.times.len() as u64;
         let lasts = self.lasts().0;
         // At the turn of rounds the last opportunity of one and what is at 0 in the next are at the same time.
-        let round = (at.0 / lasts).saturating_sub(u64::from(at.0 % lasts == 0));
+        let round = (at.0 / lasts).saturating_sub(u64::from(at.0.is_multiple_of(lasts)));
         let since = at.0 - round * lasts;
         round * n + self.times.partition_point(|ms| u64::from(*ms) * MS < since) as u64
     }

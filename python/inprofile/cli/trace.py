@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..experiment.traces import TraceError, opportunities, with_trace
 from .common import File, Json, Refused, emit, guarded, open_scenario, say
 
 
@@ -31,6 +30,8 @@ def trace(
     json_: Json = False,
 ) -> None:
     """Write a link as a trace in mahimahi's format; with --from, an experiment whose link sends by one."""
+    from ..experiment.traces import TraceError, opportunities, with_trace
+
     try:
         text = (
             opportunities(open_scenario(file, None), link)

@@ -14,7 +14,7 @@ from rich.text import Text
 from ..metrics.quantity import number
 from .problem import Problem
 
-__all__ = ["chain", "draw", "text"]
+__all__ = ["chain", "draw", "folded", "text"]
 
 Json = Mapping[str, Any]
 
@@ -23,7 +23,9 @@ RFC_PROFILE = 'profile = rfc, the default, is TCP by the RFCs; profile = "linux"
 
 def draw(effective: Json, warnings: Sequence[Problem]) -> RenderableType:
     """The picture, the tables of values, and the warnings."""
-    measure = effective["measure"]
+    measure, trees = effective["measure"], effective.get("trees", [])
+    if trees:
+        effective = folded(effective)
     head = Text.assemble(
         (effective["title"], "bold"),
         f"\n{effective['duration']} simulated; metrics from {measure['from']} to {measure['to']}"
@@ -31,6 +33,7 @@ def draw(effective: Json, warnings: Sequence[Problem]) -> RenderableType:
     )
     parts: list[RenderableType] = [head, Text(), Text("\n".join(_picture(effective)))]
     for heading, table in (
+        ("Trees", _trees(trees)),
         ("Links", _links(effective["links"])),
         ("Queues", _queues(effective)),
         ("Flows", _flows(effective["flows"])),
@@ -49,6 +52,69 @@ def draw(effective: Json, warnings: Sequence[Problem]) -> RenderableType:
     else:
         parts.append(Text("\nNo warnings.", style="dim"))
     return Group(*parts)
+
+
+def folded(effective: Json) -> dict[str, Any]:
+    """The experiment with the first node alone of each level of its trees, and the first leaf's flows.
+
+    >>> names = ("a-1", "a-1.reverse", "a-2", "a-2.reverse", "b")
+    >>> flows = {"first": 0, "groups": 1, "leaves": 2}
+    >>> tree = {"levels": [{"links": {"first": 0, "nodes": 2}}], "flows": flows}
+    >>> whole = {"links": [{"name": name} for name in names], "flows": ["x-1", "x-2", "y"], "edges": []}
+    >>> found = folded({**whole, "trees": [tree]})
+    >>> [one["name"] for one in found["links"]], found["flows"]
+    (['a-1', 'a-1.reverse', 'b'], ['x-1', 'y'])
+    """
+    hidden: set[int] = set()
+    flows: set[int] = set()
+    for tree in effective["trees"]:
+        for level in tree["levels"]:
+            first, nodes = level["links"]["first"], level["links"]["nodes"]
+            hidden.update(range(first + 2, first + 2 * nodes))
+        at, groups, leaves = (tree["flows"][key] for key in ("first", "groups", "leaves"))
+        flows.update(range(at + groups, at + groups * leaves))
+    links = [link for i, link in enumerate(effective["links"]) if i not in hidden]
+    gone = {link["name"] for i, link in enumerate(effective["links"]) if i in hidden}
+    return {
+        **effective,
+        "links": links,
+        "flows": [flow for i, flow in enumerate(effective["flows"]) if i not in flows],
+        "edges": [edge for edge in effective["edges"] if edge["node"] not in gone],
+    }
+
+
+def _trees(trees: Sequence[Json]) -> Table:
+    """A row per level: what its nodes have, and what was sold below them."""
+    table = _table(
+        "tree", "level", "nodes", "rate", "contract", "sold below", "of it", numbers=("nodes", "of it")
+    )
+    for tree in trees:
+        for level in tree["levels"]:
+            own = level["contracts"]
+            share = f"{100 * level['sold']:.3g} %"
+            if level["oversubscription"] > 1:
+                share += f" (at most {100 * level['oversubscription']:.4g} %)"
+            table.add_row(
+                f"{tree['name']}, {tree['direction']} from {tree['root']}"
+                if level is tree["levels"][0]
+                else "",
+                level["name"],
+                f"{level['links']['nodes']:,}",
+                _several(level["rates"]),
+                _several(own) if own else "none",
+                _several(level["promised"]),
+                share,
+            )
+    return table
+
+
+def _several(values: Sequence[str]) -> str:
+    """One value that all have, or how many different ones there are.
+
+    >>> _several(["1 Gbit/s", "1 Gbit/s"]), _several(["1 Gbit/s", "2 Gbit/s"])
+    ('1 Gbit/s', '1 Gbit/s … 2 Gbit/s')
+    """
+    return values[0] if len(set(values)) == 1 else f"{values[0]} … {values[-1]}"
 
 
 def text(what: RenderableType, width: int = 110) -> str:

@@ -49,6 +49,11 @@ impl<'d, 'r> Section<'d, 'r> {
         &self.place
     }
 
+    /// The table itself.
+    pub(crate) fn table(&self) -> &'d Table {
+        self.table
+    }
+
     /// Where problems go.
     #[must_use]
     pub fn report(&self) -> &'r Report<'d> {
