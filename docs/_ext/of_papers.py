@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["setup"]
 
+EARLIER = " They were judged by earlier rules than the verdicts above, so that words may differ."
+
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Make the directives known to Sphinx."""
@@ -180,7 +182,8 @@ def _shares(paper: Paper, found: dict[str, Any]) -> str:
     ]
     said = f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs, "
     heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
-    return f"<p>{said}{atlas['seeds']} seeds each.</p>{table(heads, rows, 'shares')}"
+    said += f"{atlas['seeds']} seeds each.{EARLIER if atlas['earlier'] else ''}"
+    return f"<p>{said}</p>{table(heads, rows, 'shares')}"
 
 
 def _today(paper: Paper, found: dict[str, Any]) -> str:
@@ -196,6 +199,7 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
     said = (
         f"Verdicts in the primary set-up under today's TCP senders, up to {shown['seeds']} seeds; figures"
         " with many points have fewer of them here than above."
+        f"{EARLIER if shown['earlier'] else ''}"
     )
     return f"<p>{said}</p>{table(['claim', *(s['title'] for s in shown['senders'])], rows, 'today')}"
 

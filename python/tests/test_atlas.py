@@ -15,7 +15,7 @@ from inprofile import papers
 from inprofile.cli import main
 from inprofile.metrics.measures import Measures, Trace
 from inprofile.papers.factors import Factor, factors_of
-from inprofile.papers.judge import Verdict
+from inprofile.papers.judge import Verdict, earlier
 from inprofile.papers.rerun import Answer
 from inprofile.studies import atlas
 from inprofile.studies.atlas.answers import answer
@@ -155,6 +155,8 @@ def test_written_is_what_is_printed(tmp_path: Path) -> None:
     made = atlas.Atlas(planned, visited, [answer("X1", FACTORS, visited)], [])
     write(made, tmp_path / "atlas.json")
     assert json.loads((tmp_path / "atlas.json").read_text()) == json.loads(json.dumps(atlas_json(made)))
+    # By which rules it was judged: the page says so where they were others.
+    assert not earlier(atlas_json(made))
     assert len((tmp_path / "atlas.json").read_text().splitlines()) > len(visited)
 
 

@@ -119,5 +119,7 @@ def test_a_trial_that_is_refused_says_why_and_the_others_stand() -> None:
     assert all("bbr" not in row["senders"] for row in found["rows"])
     context = today_context(found, planned.paper)
     assert [title for title, _ in context["invalid"]] == ["BBR version 3"]
+    assert not context["earlier"]
+    assert today_context({**found, "rules": 1}, planned.paper)["earlier"]
     assert all(c["answers"][-1] is None for c in context["claims"])
     assert {a["verdict"] for c in context["claims"] for a in c["answers"][:-1]} <= set(Verdict)

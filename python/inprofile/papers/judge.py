@@ -51,6 +51,7 @@ from .judge_text import matched_words, no_end, no_room, reasons, summary_of, tel
 
 __all__ = [
     "ALPHA",
+    "RULES",
     "Comparison",
     "Effect",
     "Finding",
@@ -61,11 +62,23 @@ __all__ = [
     "Outcome",
     "Room",
     "Verdict",
+    "earlier",
     "judge",
 ]
 
 #: Level of every interval and test, two-sided.
 ALPHA = 0.05
+#: Which rules these are: one more with every change that can change a verdict. What is kept says by which.
+RULES = 2
+
+
+def earlier(found: Mapping[str, object]) -> bool:
+    """Whether something kept was judged by earlier rules than these: its words may differ from today's.
+
+    >>> earlier({"rules": RULES}), earlier({})
+    (False, True)
+    """
+    return found.get("rules", 1) != RULES
 
 
 def _checked(what: Comparison | Number) -> list[float]:

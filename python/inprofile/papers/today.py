@@ -23,6 +23,7 @@ from ..run.pool import Backend
 from ..run.records import record_lines
 from ..run.storage import replace_text
 from . import Batches, Job, Paper, rerun
+from .judge import RULES
 from .rows import TableRow, bounds_of, printed_rows
 
 __all__ = ["NAME", "OWN", "SendersPlan", "committed", "make", "plan", "stale", "write"]
@@ -103,6 +104,7 @@ def make(
         "paper": paper.name,
         "setup": paper.setups[0].id,
         "version": __version__,
+        "rules": RULES,
         "seeds": max(job.seeds for trial in trials.values() for batch in trial.batches for job in batch),
         "senders": [
             {"id": OWN, "title": "The paper's TCP"},

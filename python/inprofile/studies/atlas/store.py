@@ -8,6 +8,7 @@ from typing import Any
 
 from ...papers import Paper
 from ...papers.factors import Factor
+from ...papers.judge import RULES
 from ...papers.rerun import Answer
 from ...run.records import record_lines
 from ...run.storage import replace_text
@@ -28,6 +29,7 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
         "paper": planned.paper.name,
         "setup": planned.paper.setups[0].id,
         "seeds": planned.seeds,
+        "rules": RULES,
         "points": len(atlas.visited),
         "sobol": sum(v.planned.kind == "sobol" for v in atlas.visited),
         "invalid": len(atlas.invalid),

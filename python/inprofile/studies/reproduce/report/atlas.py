@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....papers import Paper
-from ....papers.judge import Verdict
+from ....papers.judge import Verdict, earlier
 from ...atlas.answers import BINS, PER_BIN
 
 __all__ = ["atlas_context", "unconfirmed"]
@@ -27,6 +27,7 @@ def atlas_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
         "points": found["points"],
         "sobol": found["sobol"],
         "seeds": found["seeds"],
+        "earlier": earlier(found),
         "invalid": [
             {"point": _point(found, p["point"]) or "the default", "why": p["why"]}
             for p in found["invalid_points"]

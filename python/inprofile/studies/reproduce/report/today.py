@@ -8,7 +8,7 @@ from typing import Any
 from ....metrics.quantity import pm, quantity
 from ....metrics.stats import Estimate, Interval
 from ....papers import Paper
-from ....papers.judge import Verdict
+from ....papers.judge import Verdict, earlier
 
 __all__ = ["counts_of", "today_context"]
 
@@ -20,6 +20,7 @@ def today_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
     return {
         "seeds": found["seeds"],
         "version": found["version"],
+        "earlier": earlier(found),
         "senders": found["senders"],
         "setup": paper.find("setups", found["setup"]).title,
         "invalid": [
