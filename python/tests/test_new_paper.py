@@ -54,7 +54,7 @@ def test_who_meets_whom_is_a_page_and_an_experiment_each(mine: Path) -> None:
     assert page.count("<tr data-x=") == 4
     assert '<tr data-x="BBR" data-y="CUBIC" data-z="drop-tail">' in page
     assert "meetings.html" in Path("reports/index.html").read_text("utf-8")
-    (link,) = set(re.findall(r"mine/experiments/long-buffer-bbr-[a-z.-]+", page))
+    (link,) = set(re.findall(r"mine/experiments/[a-z-]+-long-buffer-bbr-[a-z.-]+", page))
     written = scenario(Path("reports") / link).check().effective
     limits = {x["name"]: x["queue"]["limit"]["is"] for x in written["links"]}
     assert limits["bottleneck"] == "640 packets"

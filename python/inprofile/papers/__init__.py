@@ -30,7 +30,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .comparisons import check_comparisons
+from .comparisons import check_changes, check_comparisons
 from .entry import Entry, PaperError, check
 from .factors import Factor, FactorError, factors_of
 from .quotes import check_quotes
@@ -268,6 +268,7 @@ def load(name: str) -> Paper:
         if about.get("name") == name or path.parent == own:
             check(about, path)
             top = Entry(about, str(path))
+            check_changes(top)
             check_comparisons(top)
             check_quotes(top, path.parent)
             _check_files(top, path.parent)

@@ -17,7 +17,9 @@ from ..metrics.measures import Array
 __all__ = ["ArithmeticProblem", "names_in", "value_of"]
 
 _TOKEN = re.compile(r"\s*([(),]|[^\s(),]+)")
-_NUMBER = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?")
+_NUMBER = re.compile(r"-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+#: Parentheses within one another: more is no expression that somebody has written.
+_DEEPEST = 50
 _CALLS: Mapping[str, Callable[..., Array]] = {"max": np.maximum, "min": np.minimum}
 _SIGNS = ("+", "-", "*", "/")
 
@@ -57,6 +59,8 @@ class _Reader:
     def __init__(self, text: str, measures: Mapping[str, Array]) -> None:
         self._text, self._measures = text, measures
         self._tokens = list(_TOKEN.findall(text))
+        if self._tokens.count("(") > _DEEPEST:
+            raise ArithmeticProblem(f"“{text[:40]}…” has more than {_DEEPEST} parentheses: write it in parts")
 
     def peek(self) -> str | None:
         return self._tokens[0] if self._tokens else None

@@ -1,16 +1,30 @@
-"""What the `comparisons` of a claim may say; `stated` judges them."""
+"""What the `comparisons` of a claim, and the `set` of what is compared, may say; `stated` judges them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from .entry import Entry, PaperError
 
-__all__ = ["check_comparisons", "listed"]
+__all__ = ["check_changes", "check_comparisons", "listed"]
 
 _KEYS = frozenset({"measure", "of", "on", "side", "than", "to", "against", "least", "why", "label", "unit"})
 _AGAINST = frozenset({"of", "on", "measure", "by"})
 _SIDES = ("above", "below", "within")
+
+
+def check_changes(top: Entry) -> None:
+    """Refuse a table in `set` that is neither a network's nor a path of the experiment."""
+    topologies = [e.id for e in top.tables("topologies")]
+    for table in ("setups", "schemes", "variants", "sweeps"):
+        for entry in top.tables(table):
+            for key, value in entry.changes.items():
+                if isinstance(value, Mapping) and "." not in key and key not in topologies:
+                    raise PaperError(
+                        f"{entry.place('set')}: {key} is no network ({', '.join(topologies)}); for all write"
+                        f' paths, such as "{key}.{next(iter(value), "key")}"'
+                    )
 
 
 def check_comparisons(top: Entry) -> None:
@@ -23,25 +37,45 @@ def check_comparisons(top: Entry) -> None:
                 c.word(key)
             _one_of(c, "of", schemes)
             _one_of(c, "side", _SIDES)
+            if "on" in c and not listed(c, "on"):
+                raise PaperError(f"{c.place('on')} = []: name a network, or remove it for all")
             for topology in listed(c, "on"):
                 if topology not in topologies:
                     raise PaperError(f"{c.place('on')} = {topology!r}: write one of {', '.join(topologies)}")
             for key in ("than", "to", "least"):
-                if key in c:
-                    c.number(key)
-            if c.word("side") == "within" and "to" not in c:
-                raise PaperError(f'{c.place()} lacks to: the upper bound of side = "within"')
+                if key in c and not math.isfinite(c.number(key)):
+                    raise PaperError(f"{c.place(key)} = {c[key]}: write a finite number")
+            _bounded(c)
             if ("least" in c) != ("why" in c):
                 raise PaperError(f"{c.place()} has one of least and why: write both, effect and reason")
             if "against" in c:
                 other = c.table("against")
                 _known(other, _AGAINST)
+                if not other.keys() & {"of", "on", "measure"}:
+                    raise PaperError(
+                        f"{c.place('against')} is what is compared: write another of, on or measure"
+                    )
                 if "of" in other:
                     _one_of(other, "of", schemes)
                 if "on" in other:
                     _one_of(other, "on", topologies)
                 if "by" in other:
                     _one_of(other, "by", ("difference", "ratio"))
+
+
+def _bounded(c: Entry) -> None:
+    """Refuse a side whose bounds are not there, or are none."""
+    if c.word("side") != "within":
+        if "to" in c:
+            raise PaperError(
+                f'{c.place("to")} is the upper bound of side = "within": remove it, or write that'
+            )
+        return
+    for key in ("than", "to"):
+        if key not in c:
+            raise PaperError(f'{c.place()} lacks {key}: side = "within" has both bounds, than and to')
+    if c.number("to") <= c.number("than"):
+        raise PaperError(f"{c.place('to')} = {c['to']}: write an upper bound above than, {c['than']}")
 
 
 def _known(entry: Entry, known: frozenset[str]) -> None:

@@ -124,8 +124,9 @@ def _job(paper: Paper, cell: Cell, seeds: int) -> Job:
 def _changes(entry: Entry, topology: str) -> Mapping[str, object]:
     """What an entry sets: by topology where the values are tables called as topologies are."""
     changes = entry.changes
-    found = changes.get(topology)
-    return found if isinstance(found, Mapping) else {k: v for k, v in changes.items() if not _by(v, k)}
+    found = changes.get(topology, {})
+    for_all = {k: v for k, v in changes.items() if not _by(v, k)}
+    return {**for_all, **(found if isinstance(found, Mapping) else {})}
 
 
 def _by(value: object, key: str) -> bool:

@@ -85,12 +85,13 @@ def check_quotes(top: Entry, folder: Path) -> None:
 def _stands_in(quote: str, text: str) -> bool:
     """Whether the pieces of a quote stand in a text, in their order."""
     at, plain = 0, _plain(text)
-    for piece in re.split(r"…|\.\.\.|\[…\]", quote):
-        found = plain.find(_plain(piece).strip(), at)
+    pieces = [p for piece in re.split(r"\[…\]|…|\.\.\.", quote) if (p := _plain(piece).strip())]
+    for piece in pieces:
+        found = plain.find(piece, at)
         if found < 0:
             return False
-        at = found
-    return True
+        at = found + len(piece)
+    return bool(pieces)
 
 
 def _plain(text: str) -> str:

@@ -103,7 +103,10 @@ def _comparison(
         theirs = _values(other, "measure", named, second)
         a, b = (Measures(m.seeds, {"": x}, {}) for m, x in ((first, ours), (second, theirs)))
         ratio = other.word("by", "difference") == "ratio"
-        values = ratios(a, b, "") if ratio else paired(a, b, "")
+        try:
+            values = ratios(a, b, "") if ratio else paired(a, b, "")
+        except ValueError as error:
+            raise PaperError(f"{entry.place('against')}: {error}") from None
         null = entry.number("than", 1.0 if ratio else 0.0)
         place = paper.find("topologies", places[1].topology).title if "on" in other else ""
         words = [

@@ -28,21 +28,34 @@ def gain(paper: Paper, cells: Mapping[Cell, Any], setup: str, topology: str, var
 
 
 def equilibrium(gained: Array) -> float:
-    """How many flows are BBR where switching stops to pay, between whole numbers by a straight line.
+    """How many flows are BBR where the last who switched gained and the next would not.
 
-    The first mixture, from all CUBIC on, at which the next does not gain; all of them where each does.
+    `gained[k]` is the gain of going from k flows to k + 1. Of several such mixtures the one up to which the
+    gains add up to most, so that one gain that chance has pushed below zero does not decide. Between whole
+    numbers by a straight line through the two gains, each halfway between its mixtures; all of them where
+    everybody gains.
 
-    >>> equilibrium(np.array([2.0, 1.0, -1.0, -2.0])), equilibrium(np.array([-1.0, 3.0]))
-    (1.5, 0.0)
+    >>> equilibrium(np.array([2.0, 1.0, -1.0, -2.0])), equilibrium(np.array([3.0, -0.1, 2.0, -2.0]))
+    (2.0, 3.0)
+    >>> equilibrium(np.array([-1.0, -3.0])), equilibrium(np.array([2.0, 1.0]))
+    (0.0, 2.0)
     """
-    for k, x in enumerate(gained):
-        if x <= 0:
-            return 0.0 if k == 0 else float(k - 1 + gained[k - 1] / (gained[k - 1] - x))
-    return float(len(gained))
+    k = int(np.argmax(np.cumsum([0.0, *gained])))
+    if k in (0, len(gained)):
+        return float(k)
+    last, following = gained[k - 1], gained[k]
+    return float(k - 0.5 + last / (last - following))
 
 
 def _at(paper: Paper, cells: Mapping[Cell, Any], setup: str, topology: str, variant: str) -> list[float]:
     return [equilibrium(g) for g in gain(paper, cells, setup, topology, variant)]
+
+
+def _nobody_left(short: list[float], long: list[float]) -> str | None:
+    """Why two buffers cannot be told apart: all ten are BBR in both, however much more the longer has."""
+    if min(*short, *long) < FLOWS:
+        return None
+    return "every switch pays in both: all ten flows are BBR, and more there are not"
 
 
 def findings(paper: Paper, cells: Mapping[Cell, Any], variant: str = "") -> list[Finding]:
@@ -57,6 +70,7 @@ def findings(paper: Paper, cells: Mapping[Cell, Any], variant: str = "") -> list
                 "below",
                 unit="flows",
                 effect=_LEAST,
+                obstacle=_nobody_left(short, long),
             )
             for (shorter, short), (longer, long) in pairwise(places)
         ]

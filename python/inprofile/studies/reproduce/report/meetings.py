@@ -69,7 +69,9 @@ def _plain(report: Report) -> Iterator[tuple[Cell, Scenario]]:
 
 
 def _file(cell: Cell) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", f"{cell.topology}-{cell.scheme}".lower()).strip("-") + ".toml"
+    return (
+        re.sub(r"[^a-z0-9]+", "-", f"{cell.setup}-{cell.topology}-{cell.scheme}".lower()).strip("-") + ".toml"
+    )
 
 
 def _meeting(report: Report, cell: Cell, scenario: Scenario) -> dict[str, Any] | None:
