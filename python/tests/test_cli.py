@@ -458,7 +458,7 @@ def completed(words: str, cwd: Path) -> list[str]:
 
 
 def test_the_shell_completes_commands(tmp_path: Path) -> None:
-    assert completed("new", tmp_path) == ["new", "new-mechanism"]
+    assert completed("new", tmp_path) == ["new", "new-paper", "new-mechanism"]
     assert completed("schema --j", tmp_path) == ["--json"]
 
 

@@ -398,6 +398,7 @@ def test_no_shipped_experiment_asks_for_yes() -> None:
 
     root = Path(inprofile.__file__).parent
     tables = {
+        "about.toml",
         "advice.toml",
         "network.toml",
         "paper.toml",
@@ -405,6 +406,7 @@ def test_no_shipped_experiment_asks_for_yes() -> None:
         "senders.toml",
         "contestants.toml",
         "suite.toml",
+        "switch.toml",
         "published.toml",
     }
     files = [f for f in sorted(root.rglob("*.toml")) if f.name not in tables]

@@ -107,6 +107,11 @@ CLAIM = '[[claims]]\nid    = "S1"'
         (('on = "short-buffer", side', 'on = "short", side'), S1, "write one of short-buffer, long-buffer"),
         ((', why = "a twentieth of the other\'s goodput"', ""), S1, "has one of least and why"),
         (("against = { on", "againts = { on"), S2, "againts is an unknown key: write one of against"),
+        (('side = "above"', 'side = "within"'), S1, "lacks to: side"),
+        (('side = "above"', 'side = "within", to = 0.1'), S1, "to = 0.1: write an upper bound above than"),
+        (('side = "above"', 'side = "above", to = 2'), S1, 'to is the upper bound of side = "within"'),
+        (("than = 1", "than = nan"), S1, "than = nan: write a finite number"),
+        ((QUOTE, '"…"'), '"…"', "claims.S1.quote is not in"),
         (("year    = 2025", 'year    = "2025"'), "year ", "year = '2025': write a whole number"),
         (('title = "goodput, first over second flow"\n', ""), "[[computed]]", "computed.ratio lacks title"),
     ],
@@ -174,6 +179,7 @@ def test_lines_of_tables_in_strings_and_lists_are_not_counted(tmp_path: Path) ->
         ("2 * (a + b) / 4", 2.5),
         ("max(a, min(b, 9))", 3.0),
         ("-1e1 * a", -30.0),
+        (".5 * a + 1E1", 11.5),
     ],
 )
 def test_arithmetic(text: str, is_: float) -> None:
@@ -189,6 +195,7 @@ def test_arithmetic(text: str, is_: float) -> None:
         ("(a", "ends where"),
         ("c", "no measure c"),
         ("a / z", "0"),
+        ("(" * 5000 + "a", "more than 50 parentheses"),
     ],
 )
 def test_what_is_no_arithmetic(text: str, says: str) -> None:

@@ -53,6 +53,7 @@ _RUN: dict[str, dict[str, Any]] = {
 }
 _COMMANDS: dict[str, list[dict[str, Any]]] = {
     "new": [_of("What was written.", {"file": _TEXT})],
+    "new-paper": [_of("What was written.", {"folder": _TEXT, "files": _TEXTS})],
     "new-mechanism": [_of("What was written.", {"folder": _TEXT, "crates": _TEXT, "files": _TEXTS})],
     "check": [
         _of(
