@@ -36,10 +36,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def _run(*words: object) -> int | str | None:
+def _run(*words: object) -> int | str:
     with pytest.raises(SystemExit) as done:
         main([str(word) for word in words])
-    return done.value.code
+    return done.value.code or 0
 
 
 def test_a_trace_goes_into_an_experiment_and_comes_out_again(file: Path, tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ use inprofile_core::units::{Bytes, Duration, Rate, Time};
 
 use crate::trace::{Trace, TraceState};
 
+/// No packet is sent later, however long it waits for its turn: a million seconds, in picoseconds.
+const LATEST: u64 = 1_000_000_000_000_000_000;
+
 /// How a link comes to send.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
@@ -36,16 +39,16 @@ impl Slots {
     /// How long a packet takes whose bits alone take `bits`, no longer than a slot.
     fn takes(&self, arrived: Time, begins: Time, bits: Duration) -> Duration {
         let every = self.every.0.max(1);
-        let asked = arrived.0.saturating_add(self.request.0).div_ceil(every) * every;
+        let asked = arrived.0.saturating_add(self.request.0).div_ceil(every).saturating_mul(every);
         let slot = begins.0 / every * every;
         let from = if asked > slot {
             asked
-        } else if begins.0 + bits.0 <= slot + self.length.0 {
+        } else if begins.0 + bits.0 <= slot.saturating_add(self.length.0) {
             begins.0
         } else {
-            slot + every
+            slot.saturating_add(every)
         };
-        Duration(from - begins.0 + bits.0)
+        Duration((from - begins.0).saturating_add(bits.0))
     }
 }
 
@@ -89,6 +92,11 @@ impl AccessState {
 
     /// How long a packet takes that came at `arrived`, and whose turn is at `begins`, at a link of this rate.
     pub fn serialise(&mut self, arrived: Time, begins: Time, size: Bytes, rate: Rate) -> Duration {
+        let takes = self.takes(arrived, begins, size, rate);
+        Duration(takes.0.min(LATEST.saturating_sub(begins.0)).max(1))
+    }
+
+    fn takes(&mut self, arrived: Time, begins: Time, size: Bytes, rate: Rate) -> Duration {
         match &mut self.how {
             How::Trace(trace) => trace.serialise(arrived, begins, size),
             How::Slots(slots) => slots.takes(arrived, begins, rate.serialise(size)),
@@ -100,9 +108,9 @@ impl AccessState {
                     return bits;
                 }
                 let wait = (self.rng.uniform() * bursts.contention.0 as f64) as u64;
-                let takes = bursts.overhead + Duration(wait) + bits;
-                self.burst = (begins + bursts.overhead + Duration(wait), begins + takes, 1);
-                takes
+                let before = Duration(bursts.overhead.0.saturating_add(wait).min(LATEST));
+                self.burst = (begins + before, begins + before + bits, 1);
+                before + bits
             }
         }
     }
@@ -163,6 +171,24 @@ mod tests {
         assert_eq!(end(&mut s, us(600), fifth, 1250), us(6_600));
         // Nothing waited: each has its own.
         assert_eq!(end(&mut s, us(9_000), us(9_000), 1250), us(10_200));
+    }
+
+    /// Waits that add up beyond any run's end stay in order, and never turn into times long past.
+    #[test]
+    fn no_wait_is_without_end() {
+        let long = Duration(LATEST);
+        let slots = Slots { every: long, length: long, request: long };
+        let bursts = Bursts { overhead: long, contention: long, most: 1 };
+        let trace = Trace::new(vec![u32::MAX]);
+        for access in [Access::Slots(slots), Access::Bursts(bursts), Access::Trace(trace)] {
+            let mut s = AccessState::new(access, Rng::for_component(1, "long"));
+            let mut last = Time::ZERO;
+            for _ in 0..1000 {
+                let ends = end(&mut s, Time::ZERO, last, 1500);
+                assert!(ends > last && ends.0 <= LATEST + 1000, "{last} {ends}");
+                last = ends;
+            }
+        }
     }
 
     proptest! {

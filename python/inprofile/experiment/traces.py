@@ -57,8 +57,10 @@ def _times(steps: list[tuple[Fraction, Fraction]], end: Fraction) -> Iterator[in
     [2, 4, 6, 8, 10]
     >>> list(_times([(Fraction(0), Fraction(24_000)), (Fraction(2), Fraction(4_000))], Fraction(8)))
     [1, 1, 2, 2, 5, 8]
+    >>> list(_times([(Fraction(0), Fraction(12_000)), (Fraction(2), Fraction(1))], Fraction(10)))
+    [1, 2, 10]
     """
-    sent, number = Fraction(0), 1
+    sent, number, last = Fraction(0), 1, 0
     for (at, rate), until in zip(steps, [*(s[0] for s in steps[1:]), end], strict=True):
         until = min(until, end)
         while at < until and (when := at + (number * BITS - sent) / rate) <= until:
@@ -66,17 +68,24 @@ def _times(steps: list[tuple[Fraction, Fraction]], end: Fraction) -> Iterator[in
                 raise TraceError(
                     f"more than {_MOST:,} opportunities: write a shorter duration or a lower rate"
                 )
-            yield -(-when.numerator // when.denominator)
+            last = -(-when.numerator // when.denominator)
+            yield last
             number += 1
         sent += rate * max(until - at, Fraction(0))
     if number == 1:
         raise TraceError("the link sends less than 1,500 bytes in all that time: write a longer duration")
+    # The last time is the trace's length: where nothing is sent at the end, one more opportunity says when it is.
+    if last < (whole := -(-end.numerator // end.denominator)):
+        yield whole
 
 
 def _own(scenario: Scenario, link: str) -> str:
     """The trace that the file gives a link or its reverse."""
     name, _, way = link.partition(".")
-    table: dict[str, Any] = next(one for one in scenario.as_written["links"] if one.get("name") == name)
+    links = scenario.as_written.get("links", [])
+    table: dict[str, Any] | None = next((one for one in links if one.get("name") == name), None)
+    if table is None:
+        raise TraceError(f"{visible(link)} is a tree's link: its trace stands at the tree's level")
     if way:
         table = table["reverse"]
     return "".join(f"{int(line)}\n" for line in str(table["trace"]).split())

@@ -18,6 +18,9 @@ use crate::text::{Document, Entry, Location, Problem, Report, Section, quantity}
 /// The key of trees.
 pub(crate) const KEY: &str = "trees";
 
+/// Bytes that the traces of a level may have together.
+const MOST_TRACES: usize = 64 << 20;
+
 /// Keys of a level that are no keys of its links.
 const OF_LEVEL: [&str; 6] = ["name", "fan_out", "contract", "oversubscription", "marker", "reverse"];
 
@@ -32,8 +35,9 @@ pub(crate) fn expand(document: &Document, first: bool) -> Result<(Document, Vec<
     let Some(entry) = root.get(KEY) else { return Ok((document.clone(), Vec::new())) };
     let mut made = Made::default();
     let mut trees = Vec::new();
+    let mut links = 0;
     for section in entry.tables("[[trees]]").unwrap_or_default() {
-        if let Some(plan) = Plan::read(&section) {
+        if let Some(plan) = Plan::read(&section, &mut links) {
             trees.extend(plan.write(&section, first, &mut made));
         }
     }
@@ -97,7 +101,8 @@ struct Level<'d, 'r> {
 }
 
 impl<'d, 'r> Plan<'d, 'r> {
-    fn read(section: &Section<'d, 'r>) -> Option<Plan<'d, 'r>> {
+    /// `links` counts the nodes of all trees.
+    fn read(section: &Section<'d, 'r>, links: &mut usize) -> Option<Plan<'d, 'r>> {
         section.refuse_unknown(&["name", "root", "direction", "draw", "levels", "flows"]);
         let name = section.need("name", "\"isp\"").and_then(|e| names::name(&e));
         let root = section.need("root", "\"core\"").and_then(|e| names::name(&e));
@@ -135,7 +140,9 @@ impl<'d, 'r> Plan<'d, 'r> {
                 return table.get("name")?.wrong(Wrong::new(problem, "give each its own name"));
             }
             let level = Level::read(&name, table, parents, &mut rng)?;
-            parents = level.fan_out.iter().map(|n| *n as usize).sum();
+            parents = level.nodes();
+            *links += parents;
+            level.fits(&name, *links)?;
             read.push(level);
         }
         let plan = Plan { name, root, down, levels: read, flows };
@@ -145,6 +152,20 @@ impl<'d, 'r> Plan<'d, 'r> {
 
     /// Whether it stays within what an experiment may have; nothing has been made for its nodes yet.
     fn fits(&self, section: &Section<'_, '_>) -> Option<()> {
+        for flows in &self.flows {
+            let join = match flows.table().get("join").map(|node| &node.item) {
+                Some(Item::Table(join)) => join.get("node").is_some(),
+                _ => false,
+            };
+            let given = |key: &str| flows.table().get(key).is_some();
+            for (key, given) in [("from", given("from")), ("to", given("to")), ("join", join)] {
+                if given {
+                    let key_in = if key == "join" { "join.node" } else { key };
+                    let problem = "the flows of a tree begin and end at its root and its leaves";
+                    return flows.get(key)?.wrong(Wrong::new(problem, format!("remove {key_in}")));
+                }
+            }
+        }
         let leaves = self.levels.last().map_or(0, Level::nodes) as u64;
         let place = |key: &str| Location { quoted: false, ..section.locate(key) };
         let groups = leaves * self.flows.len() as u64;
@@ -299,7 +320,7 @@ impl<'d, 'r> Level<'d, 'r> {
             Some(e) => e.number().and_then(|x| {
                 let remedy =
                     "write oversubscription = 1.5 where 1.5 times what a node has may be sold below it";
-                if x >= 1.0 {
+                if x >= 1.0 && x.is_finite() {
                     Some(x)
                 } else {
                     e.wrong(Wrong::new("below 1, less would be sold than there is", remedy))
@@ -325,6 +346,29 @@ impl<'d, 'r> Level<'d, 'r> {
             contracts,
             oversubscription: oversubscription?,
         })
+    }
+
+    /// Whether the links so far, this level's included, are as many as an experiment may have, and what each says fits into memory as often
+    /// as it is said.
+    fn fits(&self, tree: &str, links: usize) -> Option<()> {
+        if links > MAX_TABLES {
+            let problem = format!(
+                "with the level {} of {tree} there are {links} links; an experiment has at most {MAX_TABLES}",
+                self.name
+            );
+            let remedy = "write fewer levels or a smaller fan_out";
+            return self.section.get("fan_out")?.wrong(Wrong::new(problem, remedy));
+        }
+        let trace = self.section.get("trace").and_then(|e| e.as_text().map(str::len)).unwrap_or(0);
+        if trace * self.nodes() > MOST_TRACES {
+            let problem = format!(
+                "a trace of {trace} bytes for each of {} links of {tree}: more than {MOST_TRACES} bytes",
+                self.nodes()
+            );
+            let remedy = "write a shorter trace, or a rate and a capacity";
+            return self.section.get("trace")?.wrong(Wrong::new(problem, remedy));
+        }
+        Some(())
     }
 
     /// How many nodes it has.
