@@ -74,7 +74,7 @@ def _times(steps: list[tuple[Fraction, Fraction]], end: Fraction) -> Iterator[in
         sent += rate * max(until - at, Fraction(0))
     if number == 1:
         raise TraceError("the link sends less than 1,500 bytes in all that time: write a longer duration")
-    # The last time is the trace's length: where nothing is sent at the end, one more opportunity says when it is.
+    # The last time is the length: where nothing is sent at the end, one more opportunity says when it is.
     if last < (whole := -(-end.numerator // end.denominator)):
         yield whole
 
