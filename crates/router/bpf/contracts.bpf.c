@@ -9,6 +9,11 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
+/* gso_size where packets are the super-packet's fragments, each of its own length. */
+#define BY_FRAGMENTS 0xffff
+/* Headers that were not read are no longer than this. */
+#define UNREAD 256
+
 /* What becomes of a frame. */
 struct treatment {
 	__u32 customer;      /* account plus 1 */
@@ -33,24 +38,32 @@ static __always_inline __u32 at_least(__u32 bytes, const struct rules *r)
 	return bytes > r->mpu ? bytes : r->mpu;
 }
 
+/* As much as leaves, or more where the headers that each packet gets were not read: those inside a tunnel, or of what is no IP packet. */
 static __always_inline struct charge charge_of(struct __sk_buff *skb, const struct seen *p, const struct rules *r)
 {
 	struct charge c = { 1, at_least(p->size, r), p->length };
 	__u32 usual = 4 * (p->tags < 2 ? p->tags : 2) + (p->session == NO_SESSION ? 0 : 8);
-	__u32 before = p->at - ETHERNET_HEADER, each = skb->gso_size;
+	__u32 before = p->at - ETHERNET_HEADER, each = skb->gso_size, segments = skb->gso_segs;
+	__u32 beyond = p->why == IP_PACKET && before > usual ? before - usual : 0;
+	__u32 least = p->why == IP_PACKET ? p->body_at : 0, most = least;
 
-	if (p->why != IP_PACKET)
-		return c;
-	__u32 beyond = before > usual ? before - usual : 0;
 	c.bytes += beyond;
-	/* What is inside a tunnel has headers that were not read: no packet's are longer than this. */
-	__u32 headers = p->transport == TCP || p->transport == UDP ? p->body_at : 256;
-	if (!each || p->size <= headers + each)
+	if (each == BY_FRAGMENTS && segments) {
+		/* SCTP: each packet has a common header of 12 bytes, and a length of its own. */
+		least += 12;
+		c.packets = segments;
+		c.bytes = segments * (at_least(least, r) + beyond) + (p->size > least ? p->size - least : 0);
+		c.longest = 0;
 		return c;
-	__u32 payload = p->size - headers, whole = payload / each, rest = payload % each;
+	}
+	if (p->why != IP_PACKET || (p->transport != TCP && p->transport != UDP))
+		most += UNREAD;
+	if (!each || p->size <= least + each)
+		return c;
+	__u32 payload = p->size - least, whole = payload / each, rest = payload % each;
 	c.packets = whole + !!rest;
-	c.bytes = whole * (at_least(headers + each, r) + beyond) + (rest ? at_least(headers + rest, r) + beyond : 0);
-	c.longest = p->at + p->body_at + each;
+	c.bytes = whole * (at_least(most + each, r) + beyond) + (rest ? at_least(most + rest, r) + beyond : 0);
+	c.longest = least + each + (p->why == IP_PACKET ? p->at : ETHERNET_HEADER);
 	return c;
 }
 

@@ -90,3 +90,60 @@ fn a_super_packet_costs_what_its_packets_cost() {
         assert_eq!(kernel.maps.totals(0).unwrap().came, parts as u64);
     }
 }
+
+/// What all packets of a super-packet are charged for: how many, and bytes.
+fn charged(file: &str, frame: &[u8], parts: [u32; 2]) -> (u64, u64) {
+    let mut kernel = Tried::new(&config(file));
+    assert!(kernel.arrive_as(Time(1_000_000), 0, frame, parts).is_some());
+    let totals = kernel.maps.totals(0).unwrap();
+    let sent = totals.class.iter().flatten().fold((0, 0), |s, c| (s.0 + c.packets, s.1 + c.bytes));
+    assert_eq!(totals.came, sent.0);
+    sent
+}
+
+#[test]
+fn a_super_packet_whose_headers_are_not_read_costs_no_less_than_its_packets() {
+    if !permitted() {
+        return;
+    }
+    // IPv4 in IPv4 with TCP, 60 B of headers: each packet carries them again.
+    for (payload, part) in [(3_000_usize, 1_000_usize), (1_001, 1_000), (200, 10), (190, 100), (100, 1)] {
+        let frame = Ip { bytes: 60 + payload, protocol: 4, ..Ip::default() }.frame().0;
+        let parts = payload.div_ceil(part);
+        let leaves: usize = (0..parts).map(|n| (98 + (payload - n * part).min(part)).max(84)).sum();
+        let (packets, bytes) = charged(FILE, &frame, [parts as u32, part as u32]);
+        assert!(
+            packets >= parts as u64 && bytes >= leaves as u64,
+            "{packets}, {bytes} B of {parts}, {leaves} B"
+        );
+    }
+    // No more than one packet fits into it: charged as it is.
+    let frame = Ip { bytes: 1_020, protocol: 4, ..Ip::default() }.frame().0;
+    assert_eq!(charged(FILE, &frame, [1, 1_000]), (1, 1_058));
+}
+
+#[test]
+fn an_sctp_super_packet_costs_a_header_for_each_packet() {
+    if !permitted() {
+        return;
+    }
+    // Of 3 packets with 32 B of headers and 968, 968 and 4 B, the last of which is charged for the least size.
+    let frame = Ip { bytes: 32 + 1_940, protocol: 132, ..Ip::default() }.frame().0;
+    let (packets, bytes) = charged(FILE, &frame, [3, 0xffff]);
+    assert_eq!(packets, 3);
+    assert_eq!(bytes, 3 * 84 + 1_940);
+    assert!(bytes >= 2 * (38 + 1_000) + 84);
+}
+
+#[test]
+fn an_unreadable_super_packet_costs_no_less_than_its_packets() {
+    if !permitted() {
+        return;
+    }
+    let file = format!("frames.unreadable = \"best_effort\"\n{FILE}");
+    // TCP in IPv4 behind an EtherType of nobody's: 40 B of headers that each packet carries again.
+    let mut frame = segment(3_000);
+    frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+    let (packets, bytes) = charged(&file, &frame, [30, 100]);
+    assert!(packets >= 30 && bytes >= 30 * 178, "{packets}, {bytes} B");
+}
