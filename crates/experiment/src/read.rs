@@ -19,7 +19,7 @@ mod topology;
 mod trees;
 
 use crate::text::mechanism::defaults as mechanism_defaults;
-use crate::text::problem::acts;
+use crate::text::problem::{Severity, acts};
 use crate::text::{Document, Entry, Location, Problem, Report, Section, extends};
 use inprofile_core::registry::Registry;
 use inprofile_sim::network::Profile;
@@ -59,19 +59,25 @@ pub(crate) fn read(document: &Document, registry: &Registry) -> Result<(Model, V
     let (whole, shapes) = trees::expand(document, false)?;
     match read_whole(&whole, registry) {
         Ok((model, warnings)) => Ok((Model { trees: shapes, ..model }, once(warnings))),
-        // What is wrong with all nodes of a level is told of one.
-        Err(problems) => match read_whole(&trees::expand(document, true)?.0, registry) {
-            Err(of_one) => Err(once(of_one)),
-            Ok(_) => Err(once(problems)),
-        },
+        // What is wrong with all nodes of a level is told of one; what names other nodes is wrong only where those are missing.
+        Err(problems) => {
+            let mut of_one =
+                read_whole(&trees::expand(document, true)?.0, registry).err().unwrap_or_default();
+            of_one.retain(|p| problems.iter().any(|q| place(p) == place(q)));
+            Err(once(if of_one.iter().any(|p| p.severity == Severity::Error) { of_one } else { problems }))
+        }
     }
 }
 
 /// Of problems that differ only by the node that they are of, the first.
 fn once(problems: Vec<Problem>) -> Vec<Problem> {
     let mut seen = std::collections::BTreeSet::new();
-    let place = |p: &Problem| (p.file.clone(), p.line, p.column, p.problem.clone());
     problems.into_iter().filter(|p| p.line.is_none() || seen.insert(place(p))).collect()
+}
+
+/// Where a problem is, and what it is.
+fn place(p: &Problem) -> (String, Option<u32>, Option<u32>, String) {
+    (p.file.clone(), p.line, p.column, p.problem.clone())
 }
 
 /// The same of an experiment whose trees are written out.
