@@ -88,7 +88,11 @@ pub const ACCESSES: &[Entry<Access>] = &[
 pub(crate) fn mean(access: &Access, rate: Rate, packet: Bytes) -> Rate {
     match access {
         Access::Trace(trace) => trace.mean(),
-        Access::Slots(s) => Rate((rate.0 as f64 * s.length.0 as f64 / s.every.0 as f64) as u64),
+        Access::Slots(s) => {
+            // Each goes whole in one slot.
+            let whole = s.length.0 / rate.serialise(packet).0.max(1);
+            Rate(((whole as f64 * 8.0 * packet.0 as f64 / s.every.secs()) as u64).max(1))
+        }
         Access::Bursts(b) => {
             let bits = rate.serialise(packet).secs() * f64::from(b.most);
             let all = bits + b.overhead.secs() + b.contention.secs() / 2.0;
@@ -105,7 +109,8 @@ pub fn trace(text: &str) -> Result<Trace, Wrong> {
     let remedy = "write a line for each opportunity to send 1,500 bytes, with its time in whole milliseconds, in order";
     let mut times: Vec<u32> = Vec::new();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let Ok(time) = line.trim().parse::<u32>() else {
+        let digits = Some(line.trim()).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        let Some(time) = digits.and_then(|text| text.parse::<u32>().ok()) else {
             let shown = crate::text::quantity::clip(line.trim());
             return Err(Wrong::new(
                 format!("line {number} of the trace, \"{shown}\", is no whole number of milliseconds"),
@@ -143,6 +148,18 @@ pub fn write_trace(trace: &Trace) -> String {
 mod tests {
     use super::*;
 
+    /// 1,500 B take 1 ms at 12 Mbit/s: one goes in a slot of 1.9 ms, two in one of 2 ms.
+    #[test]
+    fn slots_carry_whole_packets() {
+        let slots = |us| {
+            let (length, every) = (Duration::from_micros(us), Duration::from_micros(2_000));
+            Access::Slots(inprofile_sim::access::Slots { every, length, request: Duration::ZERO })
+        };
+        for (us, mbit) in [(1_000, 6), (1_900, 6), (2_000, 12)] {
+            assert_eq!(mean(&slots(us), Rate(12_000_000), Bytes(1_500)), Rate(mbit * 1_000_000), "{us} us");
+        }
+    }
+
     #[test]
     fn a_trace_is_read_and_written() {
         let text = "0\n1\n1\n7\n";
@@ -154,6 +171,7 @@ mod tests {
             ("0\n0\n", "lasts 0 ms"),
             ("1\n2.5\n", "line 2 of the trace, \"2.5\""),
             ("1\n-2\n", "line 2"),
+            ("1\n+2\n", "line 2"),
             ("5\n\n4\n", "line 3 of the trace, 4 ms, comes after 5 ms"),
         ] {
             let wrong = trace(text).unwrap_err();

@@ -121,7 +121,7 @@ def with_trace(file: Path | str, link: str, trace: Path, out: Path) -> str:
     What the trace says is checked when the experiment is read. Raises TraceError for what is no trace at all.
     """
     try:
-        lines = trace.read_text("utf-8").split()
+        lines = [line.strip() for line in trace.read_text("utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise TraceError(f"{visible(str(trace))} cannot be read: {error}") from None
     for number, line in enumerate(lines, 1):
