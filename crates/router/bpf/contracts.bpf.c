@@ -93,10 +93,10 @@ static __always_inline void census(struct totals *t, const struct seen *p)
 		t->census[i]++;
 }
 
-static __always_inline int refuse(struct totals *t, __u32 reason)
+static __always_inline int refuse(struct totals *t, __u32 reason, __u32 packets)
 {
 	if (reason < REFUSALS)
-		t->refused[reason]++;
+		t->refused[reason] += packets;
 	return TC_ACT_SHOT;
 }
 
@@ -258,7 +258,7 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	census(t, p);
 	t->length_disagrees += p->disagrees;
 	if (!fits(&f, p, charge.longest, s->mtu[direction]))
-		return refuse(t, R_TOO_LONG);
+		return refuse(t, R_TOO_LONG, charge.packets);
 	if (s->bypass || !r->configured) {
 		t->passed += charge.packets;
 		t->bypassed += s->bypass ? charge.packets : 0;
@@ -266,8 +266,8 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	}
 	if (p->control < KINDS) {
 		if (!admits(skb, p, r, set, p->control, charge.bytes, now)) {
-			t->excess[p->control & (KINDS - 1)]++;
-			t->policed++;
+			t->excess[p->control & (KINDS - 1)] += charge.packets;
+			t->policed += charge.packets;
 			return TC_ACT_SHOT;
 		}
 		unsold(&what, s, r, set, 0);
@@ -282,7 +282,7 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		__u32 has_ports = p->has_ports;
 		int side = direction == 0 ? 0 : 1;
 		if (p->disagrees && r->drop_mismatch)
-			return refuse(t, R_LENGTH_MISMATCH);
+			return refuse(t, R_LENGTH_MISMATCH, charge.packets);
 		if (p->transport == FRAGMENT) {
 			has_ports = r->ports && ports_of(p, direction, now, port);
 			t->without_first += r->ports && !has_ports;
@@ -290,7 +290,7 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		treat(&what, p, s, r, set, owner_of(p, r, set, side, has_ports, port[side]));
 	} else {
 		if (p->why == MAC_CONTROL || r->drop_unreadable)
-			return refuse(t, p->why - NOT_IP);
+			return refuse(t, p->why - NOT_IP, charge.packets);
 		customer = holder_of(p, r, set);
 		unsold(&what, s, r, set, customer ? customer : r->rest);
 	}
@@ -304,8 +304,10 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 		__u32 i = direction * s->capacity + what.meter - 1, colour = what.colour;
 		struct terms *m = terms_of(s, set, what.meter - 1);
 		struct account *a = bpf_map_lookup_elem(&accounts, &i);
-		if (!m || !a)
+		if (!m || !a) {
+			t->dropped += charge.packets;
 			return TC_ACT_SHOT;
+		}
 		if (!meter(a, m, now, charge.packets, charge.bytes, what.colour, &colour, own, what.by_colour)) {
 			t->policed += charge.packets;
 			if (his) {
@@ -323,6 +325,15 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	if (virtual) {
 		struct arrival a = { now, charge.bytes, is, p->why == IP_PACKET && p->octet & 3, s->clock ? skb->mark : bpf_get_prandom_u32() };
 		verdict = queued(set, what.class, charge.packets, &a);
+	}
+	if (verdict <= MARK) {
+		__u32 dscp = what.by_colour ? r->points[is] : what.dscp;
+		__u32 octet = (dscp == KEEP ? p->octet & 0xfc : dscp << 2) | (verdict == MARK ? 3 : p->octet & 3);
+		long failed = p->why == IP_PACKET ? set_octet(skb, p, octet) : 0;
+		if (what.clear_link && (p->tags || p->labels))
+			failed |= clear_link_classes(skb, p);
+		/* No memory to write: as if there were none for the frame. */
+		verdict = failed ? FORCED : verdict;
 	}
 	if (verdict > MARK) {
 		t->dropped += charge.packets;
@@ -348,12 +359,6 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	if (what.class < CLASSES)
 		count(&t->class[what.class][is], charge.packets, charge.bytes);
 	t->sent += charge.packets;
-	if (what.by_colour)
-		what.dscp = r->points[is];
-	if (p->why == IP_PACKET)
-		set_octet(skb, p, (what.dscp == KEEP ? p->octet & 0xfc : what.dscp << 2) | (verdict == MARK ? 3 : p->octet & 3));
-	if (what.clear_link && (p->tags || p->labels))
-		clear_link_classes(skb, p);
 	return leave(skb, s, t, direction);
 }
 

@@ -58,7 +58,8 @@ static __always_inline void age(const struct queue *s, struct backlog *b, const 
 {
 	__u64 from = b->empty_since > b->aged ? b->empty_since : b->aged, idle = now > from ? now - from : 0;
 
-	b->aged = now;
+	/* Another CPU's arrival may have come before this one waited for the lock. */
+	b->aged = now > b->aged ? now : b->aged;
 	if (idle >= s->forgets_in) {
 		b->avg[0] = b->avg[1] = b->avg[2] = 0;
 	} else if (idle) {

@@ -52,6 +52,23 @@ impl Pins {
         LINKS[port].map(|name| self.folder.join(name))
     }
 
+    /// Removes what is pinned for one of the ports by a layout or pairing of before, now that these are in place: it would come back
+    /// when these go. How many pairs that were.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn remove_earlier(&self, ports: &[String; 2]) -> io::Result<usize> {
+        let mut removed = 0;
+        let root = self.folder.parent().unwrap_or(&self.folder);
+        for entry in fs::read_dir(root)? {
+            let folder = entry?.path();
+            if folder != self.folder {
+                removed += usize::from(release_from(folder, &ports.each_ref().map(|p| plain(p)))?);
+            }
+        }
+        Ok(removed)
+    }
+
     /// Removes all: links first, so that nothing forwards that is half there.
     ///
     /// # Errors
@@ -81,12 +98,37 @@ pub fn release(root: &Path, interface: &str) -> io::Result<usize> {
         entries => entries?,
     };
     for entry in entries {
-        let folder = entry?.path();
-        let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
-        if name.split('+').skip(1).any(|port| port == plain(interface)) {
-            Pins { folder }.remove()?;
-            released += 1;
-        }
+        released += usize::from(release_from(entry?.path(), &[plain(interface)])?);
     }
     Ok(released)
+}
+
+/// Removes a folder if it is of one of these ports; whether it was.
+fn release_from(folder: PathBuf, ports: &[String]) -> io::Result<bool> {
+    let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+    let ours = name.split('+').skip(1).any(|port| ports.iter().any(|p| p == port));
+    if ours {
+        Pins { folder }.remove()?;
+    }
+    Ok(ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_pinned_for_a_port_before_goes() {
+        let root = std::env::temp_dir().join(format!("inprofiled-pins-{}", std::process::id()));
+        for folder in ["1+a+b", "2+a+b", "2+b+a", "2+c+d", "2+b%2e10+c"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join("link_inside"), "").unwrap();
+        }
+        let pins = Pins { folder: root.join("2+a+b") };
+        let removed = pins.remove_earlier(&["a".into(), "b".into()]);
+        let mut left: Vec<_> = fs::read_dir(&root).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!((removed.unwrap(), left), (2, vec!["2+a+b".into(), "2+b%2e10+c".into(), "2+c+d".into()]));
+    }
 }

@@ -115,9 +115,15 @@ pub fn run(config: Config, file: PathBuf, fix_offloads: bool) -> Result<Ended, S
             eprintln!("inprofiled: {} stays: {e}", pins.folder.display());
         }
     })?;
+    let earlier = pins.remove_earlier(&config.ports);
     privileges::drop(&accounts, &privileges::KEPT).map_err(|e| format!("giving up privileges: {e}"))?;
     let (log, log_thread) = Log::start(config.log.level, to).map_err(words)?;
     let notify = Arc::new(Notify::from_environment(log.clone()));
+    match earlier {
+        Ok(0) => {}
+        Ok(pairs) => log.info("start", "what was pinned for these ports before is taken away", &[("pairs", pairs.into())]),
+        Err(e) => log.error("start", "what was pinned for these ports before stays, and comes back at the end: inprofiled release PORT takes it away", &[("why", e.to_string().into())]),
+    }
     for warning in ports::cut_off(&config.ports) {
         log.warn("port", &warning.text, &[("interface", warning.interface.as_str().into())]);
     }

@@ -147,7 +147,7 @@ fn length(s: &Settings, state: &State, average: usize) -> u64 {
 /// avg ← avg · 2^−(fade · idle time): (1 − w)^m, as if m packets had found an empty queue.
 fn age(s: &Settings, state: &mut State, now: u64) {
     let idle = now.saturating_sub(state.empty_since.max(state.aged));
-    state.aged = now;
+    state.aged = state.aged.max(now);
     if idle >= s.forgets_in {
         state.avg = [0; 3];
     } else if idle > 0 {
