@@ -1,0 +1,122 @@
+//! Links: their rate, when they may send, what happens on the way, and the trees that some of them are of.
+
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
+use inprofile_sim::access::Access;
+use inprofile_sim::capacity::Capacity;
+use inprofile_sim::trace::Trace;
+use inprofile_sim::wire::{Jitter, Loss};
+
+use super::{Mechanism, Queues};
+use crate::access;
+use crate::traffic::no_context;
+
+/// A tree that was written out as links and groups of flows, so that it can be shown as one.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// Its name.
+    pub name: String,
+    /// The node that everything goes through.
+    pub root: String,
+    /// Whether data goes from the root to the leaves.
+    pub down: bool,
+    /// From the top.
+    pub levels: Vec<TreeLevel>,
+    /// The first group of flows at its leaves, how many groups a leaf has, and how many leaves there are.
+    pub groups: (usize, usize, usize),
+}
+
+/// A level of a tree: a node and a link for each.
+#[derive(Clone, Debug)]
+pub struct TreeLevel {
+    /// Its name.
+    pub name: String,
+    /// The first of its links, and how many there are.
+    pub links: (usize, usize),
+    /// The rate of each.
+    pub rates: Vec<Rate>,
+    /// What each has bought, if that is said.
+    pub contracts: Option<Vec<Rate>>,
+    /// What was sold below each, in bit/s.
+    pub promised: Vec<u128>,
+    /// How much more may be sold below a node than it has.
+    pub oversubscription: f64,
+}
+
+/// A link, both ways.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// The ends of its forward direction, as indices into [`Model::nodes`](super::Model::nodes).
+    pub ends: (u32, u32),
+    /// From the first end to the second, and back.
+    pub directions: [Direction; 2],
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// Bits per second on the wire; the first, where it changes.
+    pub rate: Rate,
+    /// How the rate changes, if it does.
+    pub capacity: Option<Capacity>,
+    /// How it comes to send, unless it may whenever a packet waits.
+    pub access: Option<Turn>,
+    /// Propagation; the shortest, where it varies.
+    pub delay: Duration,
+    /// How packets are delayed and lost on the way beyond that.
+    pub way: Way,
+    /// The queue or queues in front of it.
+    pub queue: Queues,
+}
+
+/// How a link comes to send.
+#[derive(Clone, Debug)]
+pub enum Turn {
+    /// In slots or bursts.
+    Access(Mechanism<Access>),
+    /// At the opportunities of a trace.
+    Trace(Trace),
+}
+
+impl Turn {
+    /// As a run has it.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        match self {
+            Turn::Access(a) => (a.build)(&a.values, &no_context()),
+            Turn::Trace(trace) => Access::Trace(trace.clone()),
+        }
+    }
+}
+
+impl Direction {
+    /// The rate that it sends full packets at on average, if it does so all the time; the lowest where its rate changes.
+    #[must_use]
+    pub fn usable(&self, packet: Bytes) -> Rate {
+        let lowest = self.capacity.as_ref().and_then(|c| c.rates().min()).unwrap_or(self.rate);
+        self.access.as_ref().map_or(lowest, |turn| access::mean(&turn.access(), self.rate, packet))
+    }
+}
+
+/// Values from times on, in order, and after how long they start over.
+pub type Steps<T> = (Vec<(Time, T)>, Option<Duration>);
+
+/// What happens to packets on their way over a link, beyond its propagation delay.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    /// Delays that are drawn.
+    pub jitter: Option<Mechanism<Jitter>>,
+    /// The propagation delay from these times on, none shorter than the link's, and after how long that starts over.
+    pub delays: Option<Steps<Duration>>,
+    /// Loss.
+    pub loss: Option<Mechanism<Loss>>,
+}
+
+impl Way {
+    /// Whether there is no more than the delay.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.jitter.is_none() && self.delays.is_none() && self.loss.is_none()
+    }
+}
