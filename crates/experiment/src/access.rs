@@ -104,7 +104,7 @@ pub(crate) fn mean(access: &Access, rate: Rate, packet: Bytes) -> Rate {
 /// Reads a trace in mahimahi's format: a line for each opportunity, with its time in whole milliseconds.
 ///
 /// # Errors
-/// The line that is none, goes back in time, or is one too many.
+/// A line that is no time, or an earlier one than the line before, or more lines than there may be.
 pub fn trace(text: &str) -> Result<Trace, Wrong> {
     let remedy = "write a line for each opportunity to send 1,500 bytes, with its time in whole milliseconds, in order";
     let mut times: Vec<u32> = Vec::new();

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..metrics.quantity import number
+from ..metrics.quantity import bits_per_second, number
 from .problem import Problem
 
 __all__ = ["chain", "draw", "folded", "text"]
@@ -108,13 +108,14 @@ def _trees(trees: Sequence[Json]) -> Table:
     return table
 
 
-def _several(values: Sequence[str]) -> str:
-    """One value that all have, or how many different ones there are.
+def _several(rates: Sequence[str]) -> str:
+    """The rate that all have, or the lowest and the highest.
 
-    >>> _several(["1 Gbit/s", "1 Gbit/s"]), _several(["1 Gbit/s", "2 Gbit/s"])
-    ('1 Gbit/s', '1 Gbit/s … 2 Gbit/s')
+    >>> _several(["1 Gbit/s", "1 Gbit/s"]), _several(["1 Gbit/s", "5 Gbit/s", "300 Mbit/s"])
+    ('1 Gbit/s', '300 Mbit/s … 5 Gbit/s')
     """
-    return values[0] if len(set(values)) == 1 else f"{values[0]} … {values[-1]}"
+    low, high = (end(rates, key=bits_per_second) for end in (min, max))
+    return low if low == high else f"{low} … {high}"
 
 
 def text(what: RenderableType, width: int = 110) -> str:

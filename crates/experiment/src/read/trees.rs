@@ -2,7 +2,7 @@
 //! for, before anything else is read, so that all that holds for those holds for a tree; a mistake in it is reported once, at the
 //! tree's own line.
 //!
-//! What a node's contracts are is checked here: at each level they add up to at most what the node has, its own contract or the
+//! A node's contracts are checked here: at each level they add up to at most what the node has, its own contract or the
 //! rate of its link, unless the level states by how much it is oversubscribed.
 
 use inprofile_core::rng::Rng;
@@ -27,7 +27,7 @@ const OF_LEVEL: [&str; 6] = ["name", "fan_out", "contract", "oversubscription", 
 /// The document with its trees written out, and their shapes. `first`: of each level only the first node of each node above.
 ///
 /// # Errors
-/// What is wrong with a tree itself; what is wrong with its links and flows, reading the document finds.
+/// Mistakes in a tree itself; those in its links and flows are found when the document is read.
 pub(crate) fn expand(document: &Document, first: bool) -> Result<(Document, Vec<Tree>), Vec<Problem>> {
     let report = Report::new(document);
     let root =
