@@ -59,7 +59,10 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     ]
     if full:
         few = paper.seeds.whole("sweep_quick" if quick else "sweep")
-        batches += [list(_sweep(paper, sweep, few, quick)) for sweep in paper.sweeps]
+        batches += [
+            list(_sweep(paper, sweep, few if quick else sweep.whole("seeds", few), quick))
+            for sweep in paper.sweeps
+        ]
     return [batch for batch in batches if batch]
 
 
