@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +48,7 @@ def stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
         clock[0] = sum(0.1 + 3e-6 * seconds * 5000 for seconds in made.ran) + made.loading * bool(made.ran)
         return clock[0]
 
-    monkeypatch.setattr(pace.time, "process_time", now)
+    monkeypatch.setattr(pace, "_cpu", now)
     return made
 
 
@@ -60,6 +63,12 @@ def test_a_run_is_told_by_its_first_moments(stand: Stand) -> None:
 def test_what_a_process_loads_once_is_of_no_run(stand: Stand) -> None:
     stand.loading = 5.0
     assert pace.took(stand) == (pytest.approx(0.1), pytest.approx(3e-6))
+
+
+def test_a_program_that_is_run_counts() -> None:
+    begun, own = pace._cpu(), time.process_time()
+    subprocess.run([sys.executable, "-c", "sum(range(3_000_000))"], check=True)
+    assert pace._cpu() - begun > time.process_time() - own + 0.01
 
 
 def test_runs_on_threads_take_as_long_as_their_rounds() -> None:

@@ -9,7 +9,7 @@ import typer
 
 from .._input import MOST_RUNS, MOST_SEED, seconds
 from .common import File, Json, Refused, Set, Yes, emit, guarded, open_scenario, say, terminable
-from .effort import affordable
+from .effort import affordable, announce
 
 DIFFERENT = 1
 
@@ -51,7 +51,7 @@ def validate(
     seeds are run, and fairness, rates and drops compared in distribution.
     Both need \[tcp] profile = "ns2".
     """
-    from ..studies.validate import NotInNs2, Ns2Failed, Ns2Missing, Validation, by_events
+    from ..studies.validate import NotInNs2, Ns2Failed, Ns2Missing, Timed, Validation, by_events
     from ..studies.validate import validate as run_both
     from ..studies.validate.distribution import Distribution, TooFewSeeds, validate_distribution
 
@@ -72,6 +72,7 @@ def validate(
     found: Validation | Distribution
     try:
         with terminable():
+            announce([(Timed(scenario, timeout), runs)], 1 if events else None)
             if events:
                 found = run_both(scenario, seed or 1, keep, timeout=timeout)
             else:

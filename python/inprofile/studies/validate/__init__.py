@@ -18,7 +18,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,12 @@ __all__ = [
     "Ns2Failed",
     "Ns2Late",
     "Ns2Missing",
+    "Timed",
     "Validation",
     "by_events",
     "compare",
+    "count",
+    "counting_script",
     "ns2_script",
     "validate",
 ]
@@ -281,6 +284,51 @@ def validate(
         with (folder / OURS).open("rb") as ours, (folder / THEIRS).open("rb") as theirs:
             comparison = compare(ours, theirs)
     return Validation(scenario.title, scenario.file, seed, packets, comparison)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An experiment of which a moment is run by both, to tell how long all of it takes."""
+
+    scenario: Scenario
+    timeout: float = TIMEOUT
+
+    def expected_packets(self, seeds: Any = None) -> float:
+        """How many data packets are to be expected of a run."""
+        return self.scenario.expected_packets(seeds=seeds)
+
+    def check(self) -> Any:
+        """Its effective values."""
+        return self.scenario.check()
+
+    def with_(self, changes: Any) -> Timed:
+        """The same with other values."""
+        return replace(self, scenario=self.scenario.with_(changes))
+
+    def run(self, seeds: int, jobs: int) -> None:
+        """Run it once. Raises what `validate` does."""
+        if by_events(self.scenario):
+            validate(self.scenario, timeout=self.timeout)
+        else:
+            count(Ns2(self.timeout), counting_script(self.scenario, 1))
+
+
+def counting_script(scenario: Scenario, seed: int) -> str:
+    """The script by which ns-2 writes what it counted at both ends of the window. Raises `NotInNs2`."""
+    try:
+        script = _internal.ns2_counting_script(scenario._inner, seed)
+    except _internal.Inexpressible as error:
+        raise NotInNs2(scenario, list(error.args[0])) from None
+    # The first line is the title, which is nothing to ns-2.
+    return script.partition("\n")[2]
+
+
+def count(ns2: Ns2, script: str) -> str:
+    """What a run of such a script counted."""
+    with tempfile.TemporaryDirectory(prefix="inprofile-") as name:
+        folder = Path(name)
+        ns2.run(script, folder)
+        return (folder / THEIRS).read_text(encoding="ascii", errors="replace")
 
 
 @contextmanager

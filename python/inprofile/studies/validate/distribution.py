@@ -9,19 +9,16 @@ whether the distributions are distinguishable.
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ... import _internal
 from ...experiment.scenario import Scenario
 from ...metrics.stats import Interval, holm, jain, mean
 from ...run.pool import threads
 from ...run.results import Result
-from . import THEIRS, TIMEOUT, NotInNs2, Ns2, Ns2Failed
+from . import TIMEOUT, Ns2, Ns2Failed, count, counting_script
 
 __all__ = [
     "ALPHA",
@@ -191,7 +188,7 @@ def validate_distribution(
     n = len(scenario.seeds) if seeds is None else seeds
     if n < 2:
         raise TooFewSeeds(scenario.file)
-    scripts = [_script(scenario, seed) for seed in range(n + 1, 2 * n + 1)]
+    scripts = [counting_script(scenario, seed) for seed in range(n + 1, 2 * n + 1)]
     ns2 = Ns2(timeout)
     with ThreadPoolExecutor(threads(None)) as pool:
         under_way = [pool.submit(_run, ns2, script) for script in scripts]
@@ -208,28 +205,16 @@ def validate_distribution(
     return Distribution(scenario.title, scenario.file, n, figures(_ours(scenario.run(seeds=n)), theirs))
 
 
-def _script(scenario: Scenario, seed: int) -> str:
-    try:
-        script = _internal.ns2_counting_script(scenario._inner, seed)
-    except _internal.Inexpressible as error:
-        raise NotInNs2(scenario, list(error.args[0])) from None
-    # The first line is the title, which is nothing to ns-2.
-    return script.partition("\n")[2]
-
-
 _KNOWN: dict[tuple[str, str], dict[str, float]] = {}
 """Counts of programs by script: experiments that are one script to ns-2 share its runs."""
 
 
 def _run(ns2: Ns2, script: str) -> dict[str, float]:
-    """One run of ns-2, in a folder of its own."""
+    """The figures of one run of ns-2."""
     key = ns2.program, script
     if key in _KNOWN:
         return _KNOWN[key]
-    with tempfile.TemporaryDirectory(prefix="inprofile-") as name:
-        folder = Path(name)
-        ns2.run(script, folder)
-        text = (folder / THEIRS).read_text(encoding="ascii", errors="replace")
+    text = count(ns2, script)
     try:
         return _KNOWN.setdefault(key, counted(text))
     except (ValueError, KeyError, IndexError):
