@@ -77,10 +77,11 @@ compiled-tests: $(VENV)/.packages
 	$(say) "Rust: tests, compiled"
 	@cargo test --quiet --locked --workspace --exclude inprofile-python --no-run
 
+# Two tests a core: those between namespaces mostly wait.
 test-rust: compiled-tests
 	$(call needs,ip,iproute2 is missing; tests between namespaces make their devices with it: apt-get install iproute2)
 	$(say) "Rust: tests"
-	@cargo test --quiet --locked --workspace --exclude inprofile-python
+	@RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --quiet --locked --workspace --exclude inprofile-python
 
 test-page: $(VENV)/.built page $(VENV)/.page ## Try the page of inprofile view in Chromium, at two widths, light and dark (as root it installs what is missing; a minute)
 	@command -v chromium >/dev/null || { echo "chromium is missing: apt-get install chromium"; \

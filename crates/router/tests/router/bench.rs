@@ -241,6 +241,15 @@ impl Bench {
         self.namespace.within(|| interface_index(interface)).expect("it is there")
     }
 
+    /// Packets that the kernel had no room for between this end and its port: nobody's, and not the router's.
+    pub fn lost_from(&self, interface: &str) -> u64 {
+        let shown = self
+            .namespace
+            .within(|| Command::new("ip").args(["-json", "-stats", "link", "show", interface]).output());
+        let links: Json = serde_json::from_slice(&shown.expect("ip runs").stdout).expect("ip writes JSON");
+        figure(&links, "0.stats64.tx.dropped")
+    }
+
     /// Whether there is an interface of this name in the namespace.
     pub fn has(&self, interface: &str) -> bool {
         self.namespace.within(|| interface_index(interface)).is_ok()
