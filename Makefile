@@ -354,8 +354,8 @@ $(VENV)/bin/inprofiled: $(VENV)/.packages $(RUST)
 CLANG_BPF := clang-16
 BPF := crates/router/bpf
 BPF_FLAGS := -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -mcpu=v3 -target bpf -I/usr/include/$(shell uname -m)-linux-gnu -fdebug-compilation-dir=.
-# What the kernel needs is code and the types of maps; which line is which would be most of the object.
-BPF_STRIP := llvm-objcopy-16 --strip-debug --remove-section .BTF.ext --remove-section .rel.BTF.ext
+# What the kernel needs is code, the types of maps, and those of functions that are verified by themselves.
+BPF_STRIP := llvm-objcopy-16 --strip-debug --remove-section .rel.BTF --remove-section .rel.BTF.ext
 
 .PHONY: bpf bpf-compared
 bpf: ## Build the kernel datapath's programs with clang 16 (Debian: clang-16, llvm-16, libbpf-dev)

@@ -2,83 +2,15 @@
 /* Contracts in the kernel: at the ingress hook of each of two ports a frame is read, given to its customer, metered, given the DSCP of its
  * colour or dropped, counted, and sent by the other port. The laws are those of crates/router/src/policy and crates/live/src/datapath:
  * tests/kernel gives both the same frames. */
-#include "meter.h"
-#include "owner.h"
+#include "charge.h"
+#include "control.h"
 #include "queue.h"
 #include "write.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* gso_size where packets are the super-packet's fragments, each of its own length. */
-#define BY_FRAGMENTS 0xffff
-/* Headers that were not read are no longer than this. */
-#define UNREAD 256
-
-/* What becomes of a frame. */
-struct treatment {
-	__u32 customer;      /* account plus 1 */
-	__u32 meter;         /* account plus 1 */
-	__u32 class;
-	__u32 colour;
-	__u32 by_colour;     /* its DSCP becomes its colour's */
-	__u32 dscp;          /* else this; KEEP: it stays */
-	__u32 clear_link;
-};
-
-/* A frame as it is charged. A super-packet is several of the same flow, and charged for each one's headers. */
-struct charge {
-	__u32 packets;
-	__u32 bytes;
-	__u32 longest;       /* the longest of their frames */
-};
-
-static __always_inline __u32 at_least(__u32 bytes, const struct rules *r)
-{
-	bytes += r->overhead;
-	return bytes > r->mpu ? bytes : r->mpu;
-}
-
-/* As much as leaves, or more where the headers that each packet gets were not read: those inside a tunnel, or of what is no IP packet. */
-static __always_inline struct charge charge_of(struct __sk_buff *skb, const struct seen *p, const struct rules *r)
-{
-	struct charge c = { 1, at_least(p->size, r), p->length };
-	__u32 usual = 4 * (p->tags < 2 ? p->tags : 2) + (p->session == NO_SESSION ? 0 : 8);
-	__u32 before = p->at - ETHERNET_HEADER, each = skb->gso_size, segments = skb->gso_segs;
-	__u32 beyond = p->why == IP_PACKET && before > usual ? before - usual : 0;
-	__u32 least = p->why == IP_PACKET ? p->body_at : 0, most = least;
-
-	c.bytes += beyond;
-	if (each == BY_FRAGMENTS && segments) {
-		/* SCTP: each packet has a common header of 12 bytes, and a length of its own. */
-		least += 12;
-		c.packets = segments;
-		c.bytes = segments * (at_least(least, r) + beyond) + (p->size > least ? p->size - least : 0);
-		c.longest = 0;
-		return c;
-	}
-	if (p->why != IP_PACKET || (p->transport != TCP && p->transport != UDP))
-		most += UNREAD;
-	if (!each || p->size <= least + each)
-		return c;
-	__u32 payload = p->size - least, whole = payload / each, rest = payload % each;
-	c.packets = whole + !!rest;
-	c.bytes = whole * (at_least(most + each, r) + beyond) + (rest ? at_least(most + rest, r) + beyond : 0);
-	c.longest = least + each + (p->why == IP_PACKET ? p->at : ETHERNET_HEADER);
-	return c;
-}
-
-/* Linux sends one tag of IEEE 802.1Q beside the MTU, and no other. */
-static __always_inline int fits(const struct frame *f, const struct seen *p, __u32 length, __u32 mtu)
-{
-	__u32 kind = 0;
-	if (!mtu || length <= mtu + ETHERNET_HEADER)
-		return 1;
-	if (p->shift)
-		kind = bpf_ntohs(f->skb->vlan_proto);
-	else
-		word(f->skb, p, 12, &kind);
-	return kind == 0x8100 && length <= mtu + ETHERNET_HEADER + 4;
-}
+/* What a step answers. */
+enum { GO_ON, DROP };
 
 static __always_inline void census(struct totals *t, const struct seen *p)
 {
@@ -97,7 +29,7 @@ static __always_inline int refuse(struct totals *t, __u32 reason, __u32 packets)
 {
 	if (reason < REFUSALS)
 		t->refused[reason] += packets;
-	return TC_ACT_SHOT;
+	return DROP;
 }
 
 static __always_inline int leave(struct __sk_buff *skb, const struct state *s, struct totals *t, int direction)
@@ -111,78 +43,17 @@ static __always_inline int leave(struct __sk_buff *skb, const struct state *s, s
 	return bpf_redirect(out, 0);
 }
 
-/* All kinds together: a part is kept for each. */
-static __always_inline int take_any(struct bucket *any, struct bucket *kept, const struct police *p, __u64 need, __u64 now)
+static __always_inline struct terms *terms_of(const struct work *w, __u32 account)
 {
-	return take(kept, &p[1], need, now) || take(any, &p[0], need, now);
-}
-
-static __always_inline int address_admits(struct __sk_buff *skb, const struct seen *p, const struct rules *r, __u32 direction, __u32 kind, __u64 need, __u64 now)
-{
-	struct address_key key = { .direction = direction };
-	struct address *found;
-
-	bpf_skb_load_bytes(skb, 6, key.address, 6);
-	found = bpf_map_lookup_elem(&addresses, &key);
-	if (!found) {
-		struct address new = {};
-		new.any.tokens = r->address[0].depth;
-		new.any.at = now;
-		for (int i = 0; i < KINDS; i++) {
-			new.kept[i].tokens = r->address[1].depth;
-			new.kept[i].at = now;
-		}
-		bpf_map_update_elem(&addresses, &key, &new, BPF_NOEXIST);
-		found = bpf_map_lookup_elem(&addresses, &key);
-		if (!found)
-			return 0;
-	}
-	return take_any(&found->any, &found->kept[kind & (KINDS - 1)], r->address, need, now);
-}
-
-/* Whether a control frame's sender has not sent too many: the law of src/policy/senders.rs. */
-static __always_inline int admits(struct __sk_buff *skb, const struct seen *p, const struct rules *r, __u32 set, __u32 kind, __u32 bytes, __u64 now)
-{
-	__u32 direction = set & 1, holder = holder_of(p, r, set), passes;
-	__u64 need = (__u64)bytes * GRAINS;
-	struct all_kinds *all;
-
-	if (holder) {
-		struct sender_key key = { .kind = direction * KINDS + kind, .account = holder - 1 };
-		struct sender *his = bpf_map_lookup_elem(&senders, &key);
-		if (!his) {
-			struct sender new = { .bucket = { r->each.depth, now } };
-			bpf_map_update_elem(&senders, &key, &new, BPF_NOEXIST);
-			his = bpf_map_lookup_elem(&senders, &key);
-			if (!his)
-				return 0;
-		}
-		bpf_spin_lock(&his->lock);
-		passes = take(&his->bucket, &r->each, need, now);
-		bpf_spin_unlock(&his->lock);
-		return passes;
-	}
-	if (r->by_address && !address_admits(skb, p, r, direction, kind, need, now))
-		return 0;
-	all = bpf_map_lookup_elem(&together, &direction);
-	if (!all)
-		return 0;
-	bpf_spin_lock(&all->lock);
-	passes = take_any(&all->any, &all->kept[kind & (KINDS - 1)], r->addresses, need, now);
-	bpf_spin_unlock(&all->lock);
-	return passes;
-}
-
-static __always_inline struct terms *terms_of(const struct state *s, __u32 set, __u32 account)
-{
-	__u32 i = set * s->capacity + account;
+	__u32 i = w->set * w->capacity + account;
 	return bpf_map_lookup_elem(&terms, &i);
 }
 
 /* The treatment of what nobody has bought: best effort, for which its owner answers. */
-static __always_inline void unsold(struct treatment *t, const struct state *s, const struct rules *r, __u32 set, __u32 customer)
+static __always_inline void unsold(struct work *w, const struct rules *r, __u32 customer)
 {
-	struct terms *m = customer ? terms_of(s, set, customer - 1) : 0;
+	struct terms *m = customer ? terms_of(w, customer - 1) : 0;
+	struct treatment *t = &w->what;
 
 	t->customer = customer;
 	t->meter = m && m->policed ? customer : 0;
@@ -194,12 +65,13 @@ static __always_inline void unsold(struct treatment *t, const struct state *s, c
 }
 
 /* The law of src/policy/rules.rs. */
-static __always_inline void treat(struct treatment *t, const struct seen *p, const struct state *s, const struct rules *r, __u32 set, struct owner owner)
+static __always_inline void treat(struct work *w, const struct rules *r, struct owner owner)
 {
-	__u32 dscp = p->octet >> 2 & 63, colour = 3, customer = owner.entitled ? owner.account : 0;
-	struct terms *m = customer ? terms_of(s, set, customer - 1) : 0;
+	__u32 dscp = w->seen.octet >> 2 & 63, colour = 3, customer = owner.entitled ? owner.account : 0;
+	struct terms *m = customer ? terms_of(w, customer - 1) : 0;
+	struct treatment *t = &w->what;
 
-	unsold(t, s, r, set, owner.account);
+	unsold(w, r, owner.account);
 	t->dscp = r->becomes[dscp];
 	for (int i = 0; i < 3; i++)
 		if (r->points[i] == dscp)
@@ -232,133 +104,212 @@ static __always_inline void treat(struct treatment *t, const struct seen *p, con
 	t->clear_link = 0;
 }
 
+/* A step: everything that the frame says of itself. */
+__noinline int look(struct __sk_buff *skb, struct work *w)
+{
+	if (w)
+		read_frame(skb, &w->seen);
+	return 0;
+}
+
+/* A step: the control frame's, as long as its sender has not sent too many. */
+__noinline int treat_control(struct __sk_buff *skb, struct work *w, struct rules *r, struct totals *t)
+{
+	if (!w || !r || !t)
+		return DROP;
+	__u32 kind = w->seen.control & (KINDS - 1);
+
+	if (!admits(skb, w, r, kind)) {
+		t->excess[kind] += w->charge.packets;
+		t->policed += w->charge.packets;
+		return DROP;
+	}
+	unsold(w, r, 0);
+	if (w->seen.why == IP_PACKET)
+		w->what.dscp = r->becomes[w->seen.octet >> 2 & 63];
+	w->what.class = 0;
+	w->what.colour = GREEN;
+	w->what.meter = r->control + kind + 1;
+	w->what.clear_link = 0;
+	return GO_ON;
+}
+
+/* A step: that of what is no control frame, by whose it is. */
+__noinline int treat_packet(struct work *w, struct rules *r, struct totals *t)
+{
+	if (!w || !r || !t)
+		return DROP;
+	struct seen *p = &w->seen;
+	__u32 customer, has_ports = p->has_ports;
+	__u16 port[2] = { p->port[0], p->port[1] };
+	int side = w->direction == 0 ? 0 : 1;
+
+	if (p->why != IP_PACKET) {
+		if (p->why == MAC_CONTROL || r->drop_unreadable)
+			return refuse(t, p->why - NOT_IP, w->charge.packets);
+		customer = holder_of(p, r, w->set);
+		unsold(w, r, customer ? customer : r->rest);
+		return GO_ON;
+	}
+	if (p->disagrees && r->drop_mismatch)
+		return refuse(t, R_LENGTH_MISMATCH, w->charge.packets);
+	if (p->transport == FRAGMENT) {
+		has_ports = r->ports && ports_of(p, w->direction, w->now, port);
+		t->without_first += r->ports && !has_ports;
+	}
+	treat(w, r, owner_of(p, r, w->set, side, has_ports, port[side]));
+	return GO_ON;
+}
+
+/* The customer's account, where it is not counted with his meter: where that is his own, and no queue comes behind it, all of his is
+ * counted there. */
+static __always_inline struct account *counted_apart(const struct work *w, int own)
+{
+	__u32 i = w->direction * w->capacity + w->what.customer - 1;
+
+	return w->what.customer && !own ? bpf_map_lookup_elem(&accounts, &i) : 0;
+}
+
+/* What a customer sent is lost. */
+static __always_inline void count_loss(const struct work *w, int own, __u32 verdict)
+{
+	struct account *his = counted_apart(w, own);
+
+	if (!his)
+		return;
+	bpf_spin_lock(&his->lock);
+	count(&his->came, w->charge.packets, w->charge.bytes);
+	if (verdict == POLICED)
+		his->policed += w->charge.packets;
+	else if (verdict == EARLY)
+		his->early += w->charge.packets;
+	else
+		his->forced += w->charge.packets;
+	bpf_spin_unlock(&his->lock);
+}
+
+/* A step: the meter, if there is one; the colour that it gives, in w->what. */
+__noinline int police(struct work *w, struct totals *t, int own)
+{
+	if (!w || !t)
+		return DROP;
+	__u32 i = w->direction * w->capacity + w->what.meter - 1, colour = w->what.colour;
+	struct terms *m = terms_of(w, w->what.meter - 1);
+	struct account *a = bpf_map_lookup_elem(&accounts, &i);
+
+	if (!m || !a) {
+		t->dropped += w->charge.packets;
+		return DROP;
+	}
+	if (!meter(a, m, w->now, w->charge.packets, w->charge.bytes, colour, &colour, own, w->what.by_colour)) {
+		t->policed += w->charge.packets;
+		count_loss(w, own, POLICED);
+		return DROP;
+	}
+	if (w->what.by_colour)
+		w->what.colour = colour;
+	return GO_ON;
+}
+
+/* A step: the virtual queue of the class; its verdict. */
+__noinline int join(struct __sk_buff *skb, struct work *w)
+{
+	if (!w)
+		return FORCED;
+	__u32 random = w->clock ? skb->mark : bpf_get_prandom_u32();
+	struct arrival a = { w->now, w->charge.bytes, w->what.colour, w->seen.why == IP_PACKET && w->seen.octet & 3, random };
+
+	return queued(w->set, w->what.class, w->charge.packets, &a);
+}
+
+/* A step: what it leaves with is written; false where that failed. */
+__noinline int write(struct __sk_buff *skb, struct work *w, struct rules *r, int mark)
+{
+	if (!w || !r)
+		return 0;
+	struct seen *p = &w->seen;
+	__u32 dscp = w->what.by_colour ? r->points[w->what.colour & 3] : w->what.dscp;
+	__u32 octet = (dscp == KEEP ? p->octet & 0xfc : dscp << 2) | (mark ? 3 : p->octet & 3);
+	long failed = p->why == IP_PACKET ? set_octet(skb, p, octet) : 0;
+
+	if (w->what.clear_link && (p->tags || p->labels))
+		failed |= clear_link_classes(skb, p);
+	return !failed;
+}
+
+/* A step: it leaves, and is counted with its customer and class. */
+__noinline int sent(struct work *w, struct totals *t, int own)
+{
+	if (!w || !t)
+		return 0;
+	__u32 class = w->what.class, is = w->what.colour;
+	struct account *his = counted_apart(w, own);
+
+	if (is > RED)
+		return 0;
+	if (his) {
+		bpf_spin_lock(&his->lock);
+		count(&his->came, w->charge.packets, w->charge.bytes);
+		count(&his->sent[is], w->charge.packets, w->charge.bytes);
+		bpf_spin_unlock(&his->lock);
+	}
+	if (class < CLASSES)
+		count(&t->class[class][is], w->charge.packets, w->charge.bytes);
+	t->sent += w->charge.packets;
+	return 0;
+}
+
 static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 {
-	direction &= 1;
-	__u32 zero = 0, way = direction, set, customer;
+	__u32 zero = 0, set, verdict = ADMIT;
 	struct state *s = bpf_map_lookup_elem(&state, &zero);
-	struct totals *t = bpf_map_lookup_elem(&totals, &way);
-	struct seen *p = bpf_map_lookup_elem(&scratch, &zero);
-	struct account *his = 0;
-	struct frame f = { skb, (void *)(long)skb->data, (void *)(long)skb->data_end };
-	struct treatment what = {};
+	struct totals *t = bpf_map_lookup_elem(&totals, &direction);
+	struct work *w = bpf_map_lookup_elem(&scratch, &zero);
 	struct rules *r;
-	__u64 now;
 
-	if (!s || !t || !p || !s->on)
+	if (!s || !t || !w || !s->on)
 		return TC_ACT_SHOT;
-	now = s->clock ? skb->tstamp : bpf_ktime_get_ns();
 	set = (s->bank & 1) * 2 + direction;
 	r = bpf_map_lookup_elem(&rules, &set);
 	if (!r)
 		return TC_ACT_SHOT;
-	read_frame(&f, p);
-	struct charge charge = charge_of(skb, p, r);
-	t->came += charge.packets;
-	census(t, p);
-	t->length_disagrees += p->disagrees;
-	if (!fits(&f, p, charge.longest, s->mtu[direction]))
-		return refuse(t, R_TOO_LONG, charge.packets);
-	if (s->bypass || !r->configured) {
-		t->passed += charge.packets;
-		t->bypassed += s->bypass ? charge.packets : 0;
-		return leave(skb, s, t, direction);
-	}
-	if (p->control < KINDS) {
-		if (!admits(skb, p, r, set, p->control, charge.bytes, now)) {
-			t->excess[p->control & (KINDS - 1)] += charge.packets;
-			t->policed += charge.packets;
-			return TC_ACT_SHOT;
-		}
-		unsold(&what, s, r, set, 0);
-		if (p->why == IP_PACKET)
-			what.dscp = r->becomes[p->octet >> 2 & 63];
-		what.class = 0;
-		what.colour = GREEN;
-		what.meter = r->control + p->control + 1;
-		what.clear_link = 0;
-	} else if (p->why == IP_PACKET) {
-		__u16 port[2] = { p->port[0], p->port[1] };
-		__u32 has_ports = p->has_ports;
-		int side = direction == 0 ? 0 : 1;
-		if (p->disagrees && r->drop_mismatch)
-			return refuse(t, R_LENGTH_MISMATCH, charge.packets);
-		if (p->transport == FRAGMENT) {
-			has_ports = r->ports && ports_of(p, direction, now, port);
-			t->without_first += r->ports && !has_ports;
-		}
-		treat(&what, p, s, r, set, owner_of(p, r, set, side, has_ports, port[side]));
-	} else {
-		if (p->why == MAC_CONTROL || r->drop_unreadable)
-			return refuse(t, p->why - NOT_IP, charge.packets);
-		customer = holder_of(p, r, set);
-		unsold(&what, s, r, set, customer ? customer : r->rest);
-	}
-	/* Where he is metered by his own account, and no queue comes behind it, all of his is counted there. */
-	__u32 virtual = r->queued >> (what.class & 31) & 1, own = what.meter == what.customer && !virtual;
-	if (what.customer && !own) {
-		__u32 i = direction * s->capacity + what.customer - 1;
-		his = bpf_map_lookup_elem(&accounts, &i);
-	}
-	if (what.meter) {
-		__u32 i = direction * s->capacity + what.meter - 1, colour = what.colour;
-		struct terms *m = terms_of(s, set, what.meter - 1);
-		struct account *a = bpf_map_lookup_elem(&accounts, &i);
-		if (!m || !a) {
-			t->dropped += charge.packets;
-			return TC_ACT_SHOT;
-		}
-		if (!meter(a, m, now, charge.packets, charge.bytes, what.colour, &colour, own, what.by_colour)) {
-			t->policed += charge.packets;
-			if (his) {
-				bpf_spin_lock(&his->lock);
-				count(&his->came, charge.packets, charge.bytes);
-				his->policed += charge.packets;
-				bpf_spin_unlock(&his->lock);
-			}
-			return TC_ACT_SHOT;
-		}
-		if (what.by_colour)
-			what.colour = colour;
-	}
-	__u32 is = what.colour < 3 ? what.colour : RED, verdict = ADMIT;
-	if (virtual) {
-		struct arrival a = { now, charge.bytes, is, p->why == IP_PACKET && p->octet & 3, s->clock ? skb->mark : bpf_get_prandom_u32() };
-		verdict = queued(set, what.class, charge.packets, &a);
-	}
-	if (verdict <= MARK) {
-		__u32 dscp = what.by_colour ? r->points[is] : what.dscp;
-		__u32 octet = (dscp == KEEP ? p->octet & 0xfc : dscp << 2) | (verdict == MARK ? 3 : p->octet & 3);
-		long failed = p->why == IP_PACKET ? set_octet(skb, p, octet) : 0;
-		if (what.clear_link && (p->tags || p->labels))
-			failed |= clear_link_classes(skb, p);
-		/* No memory to write: as if there were none for the frame. */
-		verdict = failed ? FORCED : verdict;
-	}
-	if (verdict > MARK) {
-		t->dropped += charge.packets;
-		if (his) {
-			bpf_spin_lock(&his->lock);
-			count(&his->came, charge.packets, charge.bytes);
-			if (verdict == POLICED)
-				his->policed += charge.packets;
-			else if (verdict == EARLY)
-				his->early += charge.packets;
-			else
-				his->forced += charge.packets;
-			bpf_spin_unlock(&his->lock);
-		}
+	look(skb, w);
+	w->now = s->clock ? skb->tstamp : bpf_ktime_get_ns();
+	w->direction = direction;
+	w->set = set;
+	w->capacity = s->capacity;
+	w->clock = s->clock;
+	int fit = weigh(skb, w, r, s->mtu[direction & 1]);
+	t->came += w->charge.packets;
+	census(t, &w->seen);
+	t->length_disagrees += w->seen.disagrees;
+	if (!fit) {
+		refuse(t, R_TOO_LONG, w->charge.packets);
 		return TC_ACT_SHOT;
 	}
-	if (his) {
-		bpf_spin_lock(&his->lock);
-		count(&his->came, charge.packets, charge.bytes);
-		count(&his->sent[is], charge.packets, charge.bytes);
-		bpf_spin_unlock(&his->lock);
+	if (s->bypass || !r->configured) {
+		t->passed += w->charge.packets;
+		t->bypassed += s->bypass ? w->charge.packets : 0;
+		return leave(skb, s, t, direction);
 	}
-	if (what.class < CLASSES)
-		count(&t->class[what.class][is], charge.packets, charge.bytes);
-	t->sent += charge.packets;
+	if ((w->seen.control < KINDS ? treat_control(skb, w, r, t) : treat_packet(w, r, t)) == DROP)
+		return TC_ACT_SHOT;
+	__u32 virtual = r->queued >> (w->what.class & 31) & 1, own = w->what.meter == w->what.customer && !virtual;
+	if (w->what.meter && police(w, t, own) == DROP)
+		return TC_ACT_SHOT;
+	if (w->what.colour > RED)
+		w->what.colour = RED;
+	if (virtual)
+		verdict = join(skb, w);
+	/* No memory to write: as if there were none for the frame. */
+	if (verdict <= MARK && !write(skb, w, r, verdict == MARK))
+		verdict = FORCED;
+	if (verdict > MARK) {
+		t->dropped += w->charge.packets;
+		count_loss(w, own, verdict);
+		return TC_ACT_SHOT;
+	}
+	sent(w, t, own);
 	return leave(skb, s, t, direction);
 }
 

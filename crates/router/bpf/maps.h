@@ -4,6 +4,37 @@
 
 #include "read.h"
 
+/* What becomes of a frame. */
+struct treatment {
+	__u32 customer;      /* account plus 1 */
+	__u32 meter;         /* account plus 1 */
+	__u32 class;
+	__u32 colour;
+	__u32 by_colour;     /* its DSCP becomes its colour's */
+	__u32 dscp;          /* else this; KEEP: it stays */
+	__u32 clear_link;
+};
+
+/* A frame as it is charged. A super-packet is several of the same flow, and charged for each one's headers. */
+struct charge {
+	__u32 packets;
+	__u32 bytes;
+	__u32 longest;       /* the longest of their frames */
+};
+
+/* A frame at work; one for each CPU, as a frame is handled to its end before the next. The steps are functions that are verified by
+ * themselves, whatever came before: what one leaves to the next is here, where the verifier follows no value. */
+struct work {
+	struct seen seen;
+	struct charge charge;
+	struct treatment what;
+	__u64 now;
+	__u32 direction;
+	__u32 set;           /* bank * 2 + direction */
+	__u32 capacity;
+	__u32 clock;
+};
+
 #define MAP(name, kind, keys, values, entries, how)    \
 	struct {                                       \
 		__uint(type, kind);                    \
@@ -15,7 +46,7 @@
 
 MAP(state, BPF_MAP_TYPE_ARRAY, __u32, struct state, 1, 0);
 MAP(totals, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct totals, 2, 0);
-MAP(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct seen, 1, 0);
+MAP(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct work, 1, 0);
 /* bank * 2 + direction. */
 MAP(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rules, 4, 0);
 /* (bank * 2 + direction) * capacity + account. */

@@ -10,16 +10,18 @@ struct owner {
 };
 
 /* Of a group of prefixes, the one that contains the address on the inside and has an owner for this port. */
-static __always_inline __u32 by_address(const struct seen *p, __u32 group, int side, __u32 has_port, __u32 port)
+__noinline int by_address(struct seen *p, __u32 group, int side, __u32 has_port, __u32 port)
 {
 	struct prefix_key key = { .bits = 32 + 128, .group = group };
 	struct prefix *found;
 
+	if (!p)
+		return 0;
 	if (p->family == 4)
 		key.bits = 32 + 32;
 	else
 		key.group |= 1u << 29;
-	__builtin_memcpy(key.address, p->address[side], 16);
+	__builtin_memcpy(key.address, p->address[side & 1], 16);
 	found = bpf_map_lookup_elem(&prefixes, &key);
 	if (!found)
 		return 0;
@@ -66,7 +68,7 @@ static __always_inline __u32 holder_of(const struct seen *p, const struct rules 
 }
 
 /* The owner of a packet. */
-static __always_inline struct owner owner_of(const struct seen *p, const struct rules *r, __u32 set, int side, __u32 has_port, __u32 port)
+static __always_inline struct owner owner_of(struct seen *p, const struct rules *r, __u32 set, int side, __u32 has_port, __u32 port)
 {
 	struct owner mine = { 0, 1 };
 	__u32 known = 0, holder = 0, anywhere = set << 30;

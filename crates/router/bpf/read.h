@@ -8,7 +8,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-/* What was read. One for each CPU: a frame is handled to its end before the next. */
+/* What was read. */
 struct seen {
 	__u32 length;        /* of the frame */
 	__u32 shift;         /* bytes of it that stand beside it */
@@ -23,6 +23,7 @@ struct seen {
 	__u32 left;          /* bytes from there on, while headers are read */
 	__u32 why;
 	__u32 control;       /* a kind, or KINDS */
+	__u32 version;       /* that the IP header should be of; 0: either */
 	__u32 family;
 	__u32 transport;
 	__u32 protocol;
@@ -53,6 +54,11 @@ struct frame {
 	void *data;
 	void *end;
 };
+
+static __always_inline struct frame frame_of(struct __sk_buff *skb)
+{
+	return (struct frame){ skb, (void *)(long)skb->data, (void *)(long)skb->data_end };
+}
 
 /* Bytes of a frame; false beyond its end. */
 static __always_inline int load(struct __sk_buff *skb, const struct seen *p, __u32 at, void *to, __u32 bytes)
@@ -396,38 +402,68 @@ static __always_inline int ipv6(const struct frame *f, struct seen *p, __u32 the
 	return IP_PACKET;
 }
 
-/* Reads a frame: sets p->why, and the kind of a control frame. */
-static __always_inline void read_frame(const struct frame *f, struct seen *p)
+/* Steps of the reading, each verified by itself. */
+__noinline int read_until_ip(struct __sk_buff *skb, struct seen *p)
 {
-	__u32 version = 0, why;
+	if (!p)
+		return MALFORMED;
+	struct frame f = frame_of(skb);
+	__u32 version = 0, why = read_link(&f, p, &version);
+
+	p->version = version;
+	return why;
+}
+
+__noinline int read_ipv4(struct __sk_buff *skb, struct seen *p)
+{
+	if (!p)
+		return MALFORMED;
+	struct frame f = frame_of(skb);
+	return ipv4(&f, p, p->length - p->at);
+}
+
+__noinline int read_ipv6(struct __sk_buff *skb, struct seen *p)
+{
+	if (!p)
+		return MALFORMED;
+	struct frame f = frame_of(skb);
+	return ipv6(&f, p, p->length - p->at);
+}
+
+static __always_inline int read_ip(struct __sk_buff *skb, struct seen *p)
+{
+	struct frame f = frame_of(skb);
 	__u8 first = 0;
+
+	if (!get(&f, p, p->at, &first, 1))
+		return TRUNCATED;
+	if ((first >> 4) != 4 && (first >> 4) != 6)
+		return p->labels ? NOT_IP : MALFORMED;
+	if (p->version && p->version != first >> 4)
+		return MALFORMED;
+	return first >> 4 == 4 ? read_ipv4(skb, p) : read_ipv6(skb, p);
+}
+
+/* Reads a frame: sets p->why, and the kind of a control frame. */
+static __always_inline void read_frame(struct __sk_buff *skb, struct seen *p)
+{
+	__u32 why;
 
 	__builtin_memset(p, 0, sizeof(*p));
 	p->control = KINDS;
 	p->vlan[0] = p->vlan[1] = NO_VLAN;
 	p->session = NO_SESSION;
 	p->at = ETHERNET_HEADER;
-	p->length = f->skb->len;
-	if (f->skb->vlan_present) {
+	p->length = skb->len;
+	if (skb->vlan_present) {
 		/* The tag stands beside the frame: all that follows is four bytes nearer than on the wire. */
-		note_tag(p, f->skb->vlan_tci);
+		note_tag(p, skb->vlan_tci);
 		p->shift = 4;
 		p->length += 4;
 	}
-	why = read_link(f, p, &version);
-	if (why == IP_PACKET) {
-		if (!get(f, p, p->at, &first, 1)) {
-			why = TRUNCATED;
-		} else if ((first >> 4) != 4 && (first >> 4) != 6) {
-			why = p->labels ? NOT_IP : MALFORMED;
-		} else if (version && version != first >> 4) {
-			why = MALFORMED;
-		} else if (first >> 4 == 4) {
-			why = ipv4(f, p, p->length - p->at);
-		} else {
-			why = ipv6(f, p, p->length - p->at);
-		}
-	}
+	why = read_until_ip(skb, p);
+	if (why == IP_PACKET)
+		why = read_ip(skb, p);
 	if (why != IP_PACKET) {
 		p->size = p->length > ETHERNET_HEADER + SHORTEST_PAYLOAD ? p->length - ETHERNET_HEADER : SHORTEST_PAYLOAD;
 		p->disagrees = 0;

@@ -17,3 +17,18 @@ mod parity;
 mod queues;
 mod several;
 mod tried;
+
+/// A start waits for the verifier: steps are verified one by one, not along every path.
+#[test]
+fn the_verifier_follows_few_paths() {
+    if !tried::permitted() {
+        return;
+    }
+    let mut kernel = tried::Tried::new(&tried::config("[upstream]\n"));
+    for port in 0..2 {
+        let info = kernel.maps.program(port).unwrap().info().unwrap();
+        let steps = info.verified_instruction_count().expect("Linux 5.16 and newer count them");
+        println!("{steps} instructions verified");
+        assert!(steps < 60_000, "{steps}");
+    }
+}
