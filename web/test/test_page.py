@@ -315,8 +315,10 @@ DECODED = """async (text) => {
     const canvas = new OffscreenCanvas(width, image.displayHeight);
     const to = canvas.getContext('2d');
     to.drawImage(image, 0, 0);
+    image.close();
     seen.add(to.getImageData(0, 0, width, canvas.height).data.join());
   }
+  decoder.close();
   return [width, frameCount, seen.size];
 }"""
 
