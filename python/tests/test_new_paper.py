@@ -14,6 +14,7 @@ from inprofile.cli import app
 from inprofile.experiment.scenario import load as scenario
 from inprofile.papers import Cell, load
 from inprofile.papers.arithmetic import ArithmeticProblem, value_of
+from inprofile.papers.defaults import measure
 from inprofile.papers.lines import line_of
 from inprofile.papers.parameters import unlisted
 from inprofile.papers.quotes import parts
@@ -72,6 +73,25 @@ def test_every_parameter_of_it_has_an_origin(mine: Path) -> None:
     about = mine / "paper.toml"
     about.write_text(about.read_text().replace('path = "duration"', 'path = "tcp.profile"'))
     assert unlisted(load(str(mine))) == [("link.toml", "duration")]
+
+
+def test_a_metric_that_one_run_cannot_tell_is_left_out(mine: Path) -> None:
+    paper = load(mine)
+    result = scenario(mine / "link.toml").with_(duration="12 s").run(seeds=range(1, 3))
+    names, seeds = result.metrics["name"].to_pylist(), result.metrics["seed"].to_pylist()
+    kept = [not (name == "fi" and seed == 2) for name, seed in zip(names, seeds, strict=True)]
+
+    class Partial:
+        """The same result, in which the second run has no fairness index."""
+
+        metrics = result.metrics.filter(kept)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(result, name)
+
+    cell = Cell(paper.setups[0].id, paper.topologies[0].id, paper.schemes[0].id)
+    whole, partial = (measure(found, cell, paper).values for found in (result, Partial()))
+    assert set(whole) - set(partial) == {"fi"}
 
 
 def test_a_claim_rests_on_what_it_compares(mine: Path) -> None:

@@ -1,4 +1,4 @@
-//! Congestion controls that go by delay or by rate, from an experiment file: LEDBAT beside Reno, BBR and a paced sender behind short and
+//! Congestion controls that go by delay or by rate, from an experiment file: LEDBAT and Copa beside Reno, BBR and a paced sender behind short and
 //! long queues.
 
 use std::sync::atomic::AtomicBool;
@@ -110,4 +110,17 @@ fn paced_slow_start_needs_a_shorter_queue() {
     };
     let (paced, unpaced) = (got(true), got(false));
     assert!(paced > 1.1 * unpaced, "{paced} with, {unpaced} without");
+}
+
+/// Copa (NSDI 2018, §2.1): alone, the link is full with a handful of packets in the queue; two share it, each with two packets waiting; it
+/// yields to Reno, whose queue it cannot tell from one of its own making.
+#[test]
+fn copa_keeps_a_few_packets_in_the_queue() {
+    let o = run(&file("congestion = \"copa\"", None, 400));
+    assert!(o.goodput[0] > 9.3e6 && o.queue < 6.0, "{:?}, {} packets", o.goodput, o.queue);
+    assert_eq!(o.loss, 0.0);
+    let two = run(&file("congestion = \"copa\"", Some("congestion = \"copa\""), 400));
+    assert!(two.goodput[0] / two.goodput[1] < 1.3 && two.goodput[1] / two.goodput[0] < 1.3, "{:?}", two.goodput);
+    let reno = run(&file("congestion = \"copa\"", Some("congestion = \"sack\""), 400));
+    assert!(reno.goodput[0] < 0.2 * reno.goodput[1], "{:?}", reno.goodput);
 }

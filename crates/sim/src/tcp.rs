@@ -54,7 +54,7 @@ impl Congestion {
     /// Whether it has a rate of its own, and is nothing without pacing.
     #[must_use]
     pub fn has_rate(self) -> bool {
-        matches!(self, Congestion::Linux(control::Kind::Bbr))
+        matches!(self, Congestion::Linux(control::Kind::Bbr | control::Kind::Copa))
     }
 
     /// Whether acknowledgements carry SACK blocks.

@@ -47,6 +47,12 @@ _CONTROLS = (
         "linux",
     ),
     _control("ledbat", "Gives way to other traffic as soon as a queue builds up.", "RFC 6817", "linux"),
+    _control(
+        "copa",
+        "The rate aims at two packets of each flow in the queue.",
+        "Arun and Balakrishnan, NSDI 2018, default mode",
+        "linux",
+    ),
 )
 
 _LAWS = (

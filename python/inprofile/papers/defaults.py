@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
@@ -143,8 +144,10 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     """Keep metrics, and the columns of queues, markers and groups of flows."""
     seeds = result.seeds
     values: dict[str, Array] = {}
-    for name in dict.fromkeys(result.metrics["name"].to_pylist()):
-        values[name] = rows(result.metrics, seeds, name=name)["value"]
+    for name, there in Counter(result.metrics["name"].to_pylist()).items():
+        # A metric that some run could not tell (how losses coincide, where there were none) is none of the cell's.
+        if there == len(seeds):
+            values[name] = rows(result.metrics, seeds, name=name)["value"]
     for table, key in ((result.queues, "queue"), (result.markers, "place")):
         for place in dict.fromkeys(table[key].to_pylist()):
             found = rows(table, seeds, **{key: place})

@@ -12,7 +12,7 @@ use inprofile_experiment::text::show;
 /// TCP's profiles, and the congestion controls each has.
 pub const CONTROLS: [(&str, &[&str]); 3] = [
     ("rfc", &["reno", "newreno", "sack", "cubic"]),
-    ("linux", &["sack", "cubic", "dctcp", "prague", "bbr", "ledbat"]),
+    ("linux", &["sack", "cubic", "dctcp", "prague", "bbr", "ledbat", "copa"]),
     ("ns2", &["reno", "newreno", "sack"]),
 ];
 

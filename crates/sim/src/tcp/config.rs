@@ -43,6 +43,8 @@ inprofile_core::choice! {
         Bbr = "bbr",
         /// LEDBAT (RFC 6817): the window follows the queueing delay, and yields to others; linux only.
         Ledbat = "ledbat",
+        /// Copa (Arun and Balakrishnan, NSDI 2018), its default mode: two packets of each flow wait in the queue; linux only, paced.
+        Copa = "copa",
     }
 }
 
@@ -136,7 +138,7 @@ inprofile_core::params! {
         /// The rule that ends slow start before something is lost or marked. Default: `standard`; linux with cubic: `hystart`.
         slow_start: Option<SlowStart>;
         /// Whether packets leave at a rate that follows from the window and the round-trip time, in trains of about a millisecond, and
-        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr, prague: true.
+        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr, copa, prague: true.
         pacing: Option<bool>;
         ..settings: Settings;
     }
@@ -175,6 +177,7 @@ impl Keys {
             Control::Prague => Congestion::Linux(Kind::Prague),
             Control::Bbr => Congestion::Linux(Kind::Bbr),
             Control::Ledbat => Congestion::Linux(Kind::Ledbat),
+            Control::Copa => Congestion::Linux(Kind::Copa),
         };
         let prague = control == Control::Prague;
         let segment = self.segment.map_or(by_profile(1460, 1460, 1000), |b| b.0.min(LARGEST_PACKET) as u32);
@@ -270,7 +273,7 @@ impl Config {
             "target" | "gain" => kind == Some(Kind::Ledbat),
             "rtt_virt" => kind == Some(Kind::Prague),
             "ect1" => kind == Some(Kind::Dctcp),
-            "slow_start" => !matches!(kind, Some(Kind::Bbr | Kind::Ledbat)),
+            "slow_start" => !matches!(kind, Some(Kind::Bbr | Kind::Ledbat | Kind::Copa)),
             "prr" => self.profile == Profile::Linux && kind != Some(Kind::Bbr),
             "accurate_ecn" | "receiver_ecn" => self.ecn,
             "accurate_ecn_option" => self.ecn && self.accurate_ecn,

@@ -4,6 +4,7 @@
 //! Windows are in segments, times in seconds.
 
 pub mod bbr;
+pub mod copa;
 pub mod cubic;
 pub mod dctcp;
 pub mod ledbat;
@@ -280,6 +281,8 @@ controls! {
     Prague(prague::Prague) = "prague",
     /// RFC 6817.
     Ledbat(ledbat::Ledbat) = "ledbat",
+    /// Arun and Balakrishnan, NSDI 2018.
+    Copa(copa::Copa) = "copa",
 }
 
 impl Control {

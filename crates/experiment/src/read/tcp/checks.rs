@@ -332,7 +332,7 @@ fn wrong_exit(config: &Config) -> Option<(String, &'static str)> {
     let (name, wanted) = (config.congestion.name(), config.slow_start);
     let ours = SlowStart::of(config.profile, config.congestion);
     match config.congestion {
-        Congestion::Linux(Kind::Bbr | Kind::Ledbat) => Some((
+        Congestion::Linux(Kind::Bbr | Kind::Ledbat | Kind::Copa) => Some((
             format!("{name} has no slow start (RFC 5681) that could end so"),
             "remove it, or write congestion = \"cubic\"",
         )),

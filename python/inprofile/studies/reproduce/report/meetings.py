@@ -44,6 +44,7 @@ _SENDERS = {
     "reno": "Reno",
     "newreno": "Reno",
     "ledbat": "LEDBAT",
+    "copa": "Copa",
 }
 
 

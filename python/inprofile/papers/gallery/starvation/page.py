@@ -1,0 +1,40 @@
+"""How far apart two flows of one sender are, over how much the delay of one of them varies: a curve a sender."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....charts import kinds as draw
+from ... import Cell, defaults
+
+if TYPE_CHECKING:
+    from ...report import Report
+
+__all__ = ["context"]
+
+
+def context(report: Report, charts: MutableMapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The common part of the page, with the curve first; ratios as powers of ten, as they run from 1 to hundreds."""
+    shown = defaults.context(report, charts)
+    jitters = {t.id: "0 ms" if t.id == "0-ms" else t.id.replace("-", " ") for t in report.paper.topologies}
+    curves = []
+    for setup in report.setups:
+        rows = [
+            draw.row(scheme.title, np.log10(cell["ratio"]), cell.seeds, value=value)
+            for scheme in report.paper.schemes
+            for topology, value in jitters.items()
+            for cell in [report.cells[Cell(setup.id, topology, scheme.id)]]
+        ]
+        chart = f"curve-{setup.id}"
+        charts[chart] = draw.response(
+            rows,
+            list(jitters.values()),
+            [scheme.title for scheme in report.paper.schemes],
+            x="jitter of one flow",
+            y="ratio of goodputs (log10)",
+        )
+        curves.append({"chart": chart, "measure": "Goodputs apart", "setup": setup, "topology": {"title": "over jitter"}})
+    return {**shown, "figures": [*curves, *shown["figures"]]}
