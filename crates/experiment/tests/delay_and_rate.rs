@@ -120,7 +120,11 @@ fn copa_keeps_a_few_packets_in_the_queue() {
     assert!(o.goodput[0] > 9.3e6 && o.queue < 6.0, "{:?}, {} packets", o.goodput, o.queue);
     assert_eq!(o.loss, 0.0);
     let two = run(&file("congestion = \"copa\"", Some("congestion = \"copa\""), 400));
-    assert!(two.goodput[0] / two.goodput[1] < 1.3 && two.goodput[1] / two.goodput[0] < 1.3, "{:?}", two.goodput);
+    assert!(
+        two.goodput[0] / two.goodput[1] < 1.3 && two.goodput[1] / two.goodput[0] < 1.3,
+        "{:?}",
+        two.goodput
+    );
     let reno = run(&file("congestion = \"copa\"", Some("congestion = \"sack\""), 400));
     assert!(reno.goodput[0] < 0.2 * reno.goodput[1], "{:?}", reno.goodput);
 }

@@ -145,7 +145,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     seeds = result.seeds
     values: dict[str, Array] = {}
     for name, there in Counter(result.metrics["name"].to_pylist()).items():
-        # A metric that some run could not tell (how losses coincide, where there were none) is none of the cell's.
+        # What some run could not tell (how losses coincide, where there were none) is left out.
         if there == len(seeds):
             values[name] = rows(result.metrics, seeds, name=name)["value"]
     for table, key in ((result.queues, "queue"), (result.markers, "place")):

@@ -1,4 +1,4 @@
-"""How far apart two flows of one sender are, over how much the delay of one of them varies: a curve a sender."""
+"""How far apart two flows of one sender are, over the jitter of one of them: a curve a sender."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["context"]
 
 
 def context(report: Report, charts: MutableMapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The common part of the page, with the curve first; ratios as powers of ten, as they run from 1 to hundreds."""
+    """The common part of the page, with the curve first; ratios run from 1 to hundreds: powers of ten."""
     shown = defaults.context(report, charts)
     jitters = {t.id: "0 ms" if t.id == "0-ms" else t.id.replace("-", " ") for t in report.paper.topologies}
     curves = []
@@ -36,5 +36,12 @@ def context(report: Report, charts: MutableMapping[str, Mapping[str, Any]]) -> d
             x="jitter of one flow",
             y="ratio of goodputs (log10)",
         )
-        curves.append({"chart": chart, "measure": "Goodputs apart", "setup": setup, "topology": {"title": "over jitter"}})
+        curves.append(
+            {
+                "chart": chart,
+                "measure": "Goodputs apart",
+                "setup": setup,
+                "topology": {"title": "over jitter"},
+            }
+        )
     return {**shown, "figures": [*curves, *shown["figures"]]}
