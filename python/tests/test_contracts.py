@@ -205,6 +205,25 @@ def test_run_shows_contracts_and_groups_instead_of_many_flows(folder: Path) -> N
     assert "assured.13 " in CliRunner().invoke(app, ["run", "e.toml", *many, "--flows"]).stdout
 
 
+def test_the_answer_of_very_many_flows_has_their_groups(folder: Path) -> None:
+    many = ["--set", 'duration="1 s"', "--set", 'measure.from="0 s"', "--set", 'flows.assured.start="0 s"']
+    many += [
+        "--set",
+        'flows.assured.contract="1 kbit/s"',
+        "--set",
+        "flows.assured.count=1001",
+        "--seeds",
+        "1",
+    ]
+    answer = CliRunner().invoke(app, ["run", "e.toml", *many, "--json"])
+    found = json.loads(answer.stdout)
+    assert found["flows"] is None
+    assert [(group["group"], group["flows"]) for group in found["groups"]] == [("assured", 1001)]
+    assert "1,001 flows: the answer has their groups" in answer.stderr
+    found = json.loads(CliRunner().invoke(app, ["run", "e.toml", *many, "--json", "--flows"]).stdout)
+    assert [flow["flow"] for flow in found["flows"]] == [f"assured.{i}" for i in range(1001)]
+
+
 def test_warnings_of_check_appear_in_run_and_its_json(folder: Path) -> None:
     odd = [*SHORT, "--set", 'flows.assured.contract="2 Mbit/s"']
     answer = CliRunner().invoke(app, ["run", "e.toml", *odd, "--json"])

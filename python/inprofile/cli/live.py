@@ -66,7 +66,7 @@ def live(
     if out is not None:
         result.write(out)
     if json_:
-        emit({**as_json(result, scenario.file), "live": kept_time(result)})
+        emit({**as_json(result, scenario.file, every=True), "live": kept_time(result)})
     else:
         say(as_text(result))
         say("\n" + time_text(result))

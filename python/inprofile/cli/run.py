@@ -103,7 +103,10 @@ def run(
             show_default=False,
         ),
     ] = None,
-    flows: Annotated[bool, typer.Option("--flows", help="List every flow, however many.")] = False,
+    flows: Annotated[
+        bool,
+        typer.Option("--flows", help="List every flow, however many; --json lists up to 1,000 without it."),
+    ] = False,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
@@ -150,7 +153,7 @@ def run(
     if json_:
         emit(
             {
-                **as_json(result, scenario.file),
+                **as_json(result, scenario.file, flows),
                 "warnings": [asdict(warning) for warning in scenario.warnings],
                 "expected_packets": round(packets),
             }
@@ -206,6 +209,8 @@ def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -
 
 #: Up to this many flows are shown one by one; beyond that, by group.
 MOST_FLOWS = 12
+#: So does `--json`: each takes 3 kB there.
+MOST_IN_JSON = 1000
 
 
 def as_text(result: Result, every: bool = False) -> str:
@@ -222,7 +227,8 @@ def as_text(result: Result, every: bool = False) -> str:
     edges = result.rows("markers").named(lambda place: place not in hosts)
     shown = str(flows)
     if len(flows) > MOST_FLOWS:
-        shown = f"{result.groups()}\n{len(flows)} flows in groups; every flow: --flows, or --json."
+        or_json = ", or --json" if len(flows) <= MOST_IN_JSON else ""
+        shown = f"{result.groups()}\n{len(flows)} flows in groups; every flow: --flows{or_json}."
     if every:
         shown = flows.text(most=len(flows))
     parts = [
@@ -267,9 +273,17 @@ def _busy(row: Row) -> bool:
     )
 
 
-def as_json(result: Result, file: str) -> dict[str, Any]:
-    """The object that `--json` prints."""
+def as_json(result: Result, file: str, every: bool = False) -> dict[str, Any]:
+    """The object that `--json` prints; of more than `MOST_IN_JSON` flows their groups, all with `every`."""
     provenance = result.provenance
+    flows = result.rows("flows")
+    listed = every or len(flows) <= MOST_IN_JSON
+    if not listed:
+        print(
+            f"{len(flows):,} flows: the answer has their groups, and null for flows; each flow: --flows"
+            f" (about {len(flows) * 3e-3:,.0f} MB), or --out FOLDER for columns (Parquet).",
+            file=sys.stderr,
+        )
     return {
         "scenario": {"title": result.title, "file": file, "digest": provenance.digest},
         "seeds": list(result.seeds),
@@ -279,8 +293,10 @@ def as_json(result: Result, file: str) -> dict[str, Any]:
         # Written one by one: a hundred thousand flows are not held as text.
         "flows": (
             {**row.to_json(), "contract_kept": None if kept is None else kept.to_json()}
-            for row, kept in zip(result.rows("flows"), result.contracts.flows(), strict=True)
-        ),
+            for row, kept in zip(flows, result.contracts.flows(), strict=True)
+        )
+        if listed
+        else None,
         **{kind: (row.to_json() for row in result.rows(kind)) for kind in ("queues", "markers")},
         "flow_times": [row.to_json() for row in result.flow_times()],
         "delays": [delay.to_json() for delay in result.distributions()],
