@@ -115,10 +115,12 @@ fn short_slots(root: &Section<'_, '_>, model: &Model) {
     for at in 0..2 * model.links.len() {
         let direction = model.direction(at);
         let Some(Access::Slots(slots)) = direction.access.as_ref().map(Turn::access) else { continue };
-        let crosses = |g: &&Group| g.route.path.contains(&(at as u32));
-        let data = model.groups.iter().filter(crosses).map(Group::packet);
+        let at_link = at as u32;
+        let data = model.groups.iter().filter(|g| g.route.path.contains(&at_link)).map(Group::packet);
         // An acknowledgement with all its options has 80 B.
-        let largest = data.max().unwrap_or(Bytes(80));
+        let answers = |g: &&Group| g.route.back.contains(&at_link) && !matches!(g.sends(), Traffic::Udp(_));
+        let acks = model.groups.iter().filter(answers).map(|_| Bytes(80));
+        let Some(largest) = data.chain(acks).max() else { continue };
         let takes = direction.rate.serialise(largest);
         let key = if at % 2 == 0 { "access.length" } else { "reverse.access.length" };
         if let Some(table) = tables.get(at / 2).filter(|_| takes > slots.length) {

@@ -203,6 +203,14 @@ fn tree(traffic: &Json, tcp: &Json) -> Json {
     let mut flows = flow(traffic, tcp);
     flows["required"] = json!(["name"]);
     flows["properties"]["join"]["required"] = json!(["rate"]);
+    // Where they begin and end is the tree's to say.
+    for (table, keys) in
+        [("/properties", &["from", "to"] as &[&str]), ("/properties/join/properties", &["node"])]
+    {
+        if let Some(Json::Object(table)) = flows.pointer_mut(table) {
+            table.retain(|key, _| !keys.contains(&key.as_str()));
+        }
+    }
     table(
         &["name", "root", "levels"],
         json!({

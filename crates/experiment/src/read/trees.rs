@@ -35,20 +35,20 @@ pub(crate) fn expand(document: &Document, first: bool) -> Result<(Document, Vec<
     let Some(entry) = root.get(KEY) else { return Ok((document.clone(), Vec::new())) };
     let mut made = Made::default();
     let mut trees = Vec::new();
-    let mut links = 0;
+    // The file's own links come first.
+    let own = |key: &str| match document.root().get(key).map(|node| &node.item) {
+        Some(Item::List(list)) => list.len(),
+        _ => 0,
+    };
+    let mut so_far = Counts { links: own("links"), groups: own("flows"), flows: 0 };
     for section in entry.tables("[[trees]]").unwrap_or_default() {
-        if let Some(plan) = Plan::read(&section, &mut links) {
+        if let Some(plan) = Plan::read(&section, &mut so_far) {
             trees.extend(plan.write(&section, first, &mut made));
         }
     }
     if report.has_errors() {
         return Err(report.finish());
     }
-    // The file's own links come first.
-    let own = |key: &str| match document.root().get(key).map(|node| &node.item) {
-        Some(Item::List(list)) => list.len(),
-        _ => 0,
-    };
     for tree in &mut trees {
         tree.groups.0 += own("flows");
         tree.levels.iter_mut().for_each(|level: &mut TreeLevel| level.links.0 += own("links"));
@@ -69,6 +69,14 @@ pub(crate) fn expand(document: &Document, first: bool) -> Result<(Document, Vec<
         }
     }
     Ok((whole, trees))
+}
+
+/// How many there are so far: those of the file itself, and of its trees.
+struct Counts {
+    links: usize,
+    groups: usize,
+    /// Of trees alone.
+    flows: u64,
 }
 
 /// What trees stand for.
@@ -101,8 +109,7 @@ struct Level<'d, 'r> {
 }
 
 impl<'d, 'r> Plan<'d, 'r> {
-    /// `links` counts the nodes of all trees.
-    fn read(section: &Section<'d, 'r>, links: &mut usize) -> Option<Plan<'d, 'r>> {
+    fn read(section: &Section<'d, 'r>, so_far: &mut Counts) -> Option<Plan<'d, 'r>> {
         section.refuse_unknown(&["name", "root", "direction", "draw", "levels", "flows"]);
         let name = section.need("name", "\"isp\"").and_then(|e| names::name(&e));
         let root = section.need("root", "\"core\"").and_then(|e| names::name(&e));
@@ -141,17 +148,17 @@ impl<'d, 'r> Plan<'d, 'r> {
             }
             let level = Level::read(&name, table, parents, &mut rng)?;
             parents = level.nodes();
-            *links += parents;
-            level.fits(&name, *links)?;
+            so_far.links += parents;
+            level.fits(&name, so_far.links)?;
             read.push(level);
         }
         let plan = Plan { name, root, down, levels: read, flows };
-        plan.fits(section)?;
+        plan.fits(section, so_far)?;
         Some(plan)
     }
 
     /// Whether it stays within what an experiment may have; nothing has been made for its nodes yet.
-    fn fits(&self, section: &Section<'_, '_>) -> Option<()> {
+    fn fits(&self, section: &Section<'_, '_>, so_far: &mut Counts) -> Option<()> {
         for flows in &self.flows {
             let join = match flows.table().get("join").map(|node| &node.item) {
                 Some(Item::Table(join)) => join.get("node").is_some(),
@@ -168,11 +175,12 @@ impl<'d, 'r> Plan<'d, 'r> {
         }
         let leaves = self.levels.last().map_or(0, Level::nodes) as u64;
         let place = |key: &str| Location { quoted: false, ..section.locate(key) };
-        let groups = leaves * self.flows.len() as u64;
-        if groups > MAX_TABLES as u64 {
+        so_far.groups += self.levels.last().map_or(0, Level::nodes) * self.flows.len();
+        if so_far.groups > MAX_TABLES {
             let problem = format!(
-                "{leaves} leaves with {} groups of flows each; an experiment has at most {MAX_TABLES} groups",
-                self.flows.len()
+                "with {leaves} leaves with {} groups of flows each there are {}; an experiment has at most {MAX_TABLES} groups",
+                self.flows.len(),
+                so_far.groups
             );
             let remedy =
                 "write fewer leaves with a larger count: the flows of a leaf have hosts of their own";
@@ -180,9 +188,10 @@ impl<'d, 'r> Plan<'d, 'r> {
             return None;
         }
         let count = |f: &Section<'_, '_>| f.get("count").map_or(Some(1), |e| e.as_whole()).unwrap_or(0);
-        let flows = self.flows.iter().map(count).fold(0u64, u64::saturating_add).saturating_mul(leaves);
-        if flows > MAX_FLOWS {
-            let problem = format!("{flows} flows in total; the maximum is {MAX_FLOWS}");
+        let of_leaf = self.flows.iter().map(count).fold(0u64, u64::saturating_add);
+        so_far.flows = so_far.flows.saturating_add(of_leaf.saturating_mul(leaves));
+        if so_far.flows > MAX_FLOWS {
+            let problem = format!("{} flows in total; the maximum is {MAX_FLOWS}", so_far.flows);
             section.report().error(&place("flows"), problem, "write smaller counts or fewer leaves");
             return None;
         }
