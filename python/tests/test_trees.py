@@ -100,3 +100,51 @@ def test_what_is_drawn_is_the_same_for_every_seed() -> None:
     assert one == again
     other = Scenario(drawn.replace('root = "core"', 'root = "core"\ndraw = 2'), "tree.toml").check().effective
     assert other["links"] != one
+
+
+def test_results_of_all_leaves_are_shown_together() -> None:
+    from inprofile.cli.run import as_json, as_text
+    from inprofile.run.trees import by_kind, levels
+
+    result = Scenario(TREE, "tree.toml").run(seeds=2)
+    assert [(group.name, group.flows) for group in by_kind(result).groups()] == [("gold", 6), ("basic", 9)]
+    uplink, street = levels(result)
+    assert (uplink.links, street.links) == (("uplink-1",), ("street-1-1", "street-1-2", "street-1-3"))
+    rows = {(row["seed"], row["queue"]): row for row in result.queues.to_pylist()}
+    used = [[rows[seed, link]["utilisation"] for link in street.links] for seed in (1, 2)]
+    assert abs(street.utilisation.mean - sum(map(sum, used)) / 6) < 1e-12
+    most = [sum(of) / 2 for of in zip(*used, strict=True)]
+    assert street.most_used == street.links[most.index(max(most))]
+    assert abs(street.most.mean - max(most)) < 1e-12
+    shown = as_text(result)
+    assert "gold-1-2" not in shown
+    assert "street-1-2:" in shown or "street-1-2 " not in shown
+    found = as_json(result, "tree.toml")
+    assert [level["level"] for level in found["levels"]] == ["uplink", "street"]
+    assert [kind["group"] for kind in found["kinds"]] == ["gold", "basic"]
+
+
+def test_kinds_of_one_name_say_whose_they_are() -> None:
+    from inprofile.run.trees import by_kind
+
+    again = """
+[[trees]]
+name = "other"
+root = "hub"
+levels = [{ name = "road", fan_out = 2, rate = "10 Mbit/s", delay = "1 ms", queue = QUEUE }]
+flows = [{ name = "basic", join = { rate = "50 Mbit/s" }, rtt = "20 ms" }]
+""".replace("QUEUE", '{ aqm = "drop_tail", limit = "50 packets" }')
+    both = by_kind(Scenario(TREE + again, "trees.toml").run(seeds=1))
+    assert list(dict.fromkeys(both.flows["group"].to_pylist())) == ["gold", "isp/basic", "other/basic"]
+
+
+def test_the_schema_gives_no_ends_to_the_flows_of_a_tree() -> None:
+    import json
+
+    from inprofile import _internal
+
+    tree = json.loads(_internal.schema([]))["properties"]["trees"]["items"]["properties"]
+    flows = tree["flows"]["items"]["properties"]
+    assert {"name", "count", "join"} <= set(flows)
+    assert not {"from", "to"} & set(flows)
+    assert set(flows["join"]["properties"]) == {"rate", "limit"}

@@ -76,6 +76,8 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
                 "warnings": {"type": "array", "items": _ref("problem")},
                 "expected_packets": _WHOLE,
             },
+            levels=_TABLES,
+            kinds=_TABLES,
         )
     ],
     "live": [_of("As of run, and how well the time was kept.", {**_RUN, "live": _TABLE})],
@@ -227,6 +229,20 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
                 "curve": _TABLES,
                 "runs": _WHOLE,
                 "files": _TABLE,
+            },
+        )
+    ],
+    "plan tree": [
+        _of(
+            "How many more customers fit at each level of a tree, and which link breaks first.",
+            {
+                "title": _TEXT,
+                "file": _TEXT,
+                "tree": _TEXT,
+                "kept": _NUMBER,
+                "met": _FLAG,
+                "runs": _WHOLE,
+                "places": _TABLES,
             },
         )
     ],

@@ -28,6 +28,7 @@ from .effort import affordable, announce
 from .plan_policer import policer
 from .plan_runs import SHORT, kept_runs
 from .plan_sell import sell
+from .plan_tree import tree
 
 __all__ = ["plan"]
 
@@ -60,12 +61,14 @@ def _group() -> None:
 
 plan.command("policer")(policer)
 plan.command("sell")(sell)
+plan.command("tree")(tree)
 
 
 @plan.command(
     _DEFAULT,
     epilog="inprofile plan policer -h: how large a policer's burst has to be."
-    " inprofile plan sell -h: how many contracts may be sold.",
+    " inprofile plan sell -h: how many contracts may be sold."
+    " inprofile plan tree -h: how many more customers fit at each level of a tree.",
 )
 @guarded
 def contracts(

@@ -216,33 +216,41 @@ MOST_IN_JSON = 1000
 def as_text(result: Result, every: bool = False) -> str:
     """Metrics, contracts, then flows (all with `every`) or their groups, queues that matter, edge markers."""
     from ..metrics.summary import text_table
+    from ..run.trees import by_kind, level_table, levels
 
     seeds = result.seeds
+    found_levels = levels(result)
+    of_trees = {name for level in found_levels for name in level.links}
+    folded = by_kind(result)
     head = f"{result.title}: seed{'s' * (len(seeds) != 1)} {_span(seeds)}"
     measure = result.provenance.effective["measure"]
     flows = result.rows("flows")
     measured = measure["at"]
-    queues = result.rows("queues").where(lambda row: row.keys["queue"] == measured or _busy(row))
+    # Of trees, levels.
+    queues = result.rows("queues").named(lambda name: name == measured or name not in of_trees)
+    queues = queues.where(lambda row: row.keys["queue"] == measured or _busy(row))
     hosts = set(flows.names())
     edges = result.rows("markers").named(lambda place: place not in hosts)
     shown = str(flows)
     if len(flows) > MOST_FLOWS:
         or_json = ", or --json" if len(flows) <= MOST_IN_JSON else ""
-        shown = f"{result.groups()}\n{len(flows)} flows in groups; every flow: --flows{or_json}."
+        shown = f"{folded.groups()}\n{len(flows)} flows in groups; every flow: --flows{or_json}."
     if every:
         shown = flows.text(most=len(flows))
     parts = [
         head,
         f"Measured window: {measure['from']} to {measure['to']}\n{result.summary()}",
-        *_contracts(result),
+        *_contracts(folded),
         f"Flows: rates and packets sent within the window, dropped and RTOs over the whole run\n{shown}",
     ]
+    if found_levels:
+        parts.append(f"Levels of trees, within the window\n{level_table(found_levels)}")
     parts.extend(
         f"{what}, within the window\n{rows}"
         for what, rows in (("Queues", queues), ("Markers", edges))
         if rows
     )
-    times = result.flow_times()
+    times = folded.flow_times()
     # Of bulk flows there are start-up times only, which are in --json.
     if finite := [row for row in times if row.traffic != "bulk"]:
         parts.append(f"Times of flows, within the window\n{text_table(*times.table(finite))}")
@@ -275,7 +283,10 @@ def _busy(row: Row) -> bool:
 
 def as_json(result: Result, file: str, every: bool = False) -> dict[str, Any]:
     """The object that `--json` prints; of more than `MOST_IN_JSON` flows their groups, all with `every`."""
+    from ..run.trees import by_kind, levels
+
     provenance = result.provenance
+    found_levels = levels(result)
     flows = result.rows("flows")
     listed = every or len(flows) <= MOST_IN_JSON
     if not listed:
@@ -290,6 +301,15 @@ def as_json(result: Result, file: str, every: bool = False) -> dict[str, Any]:
         "metrics": {name: metric.to_json() for name, metric in result.summary().items()},
         "contracts": result.contracts.to_json(),
         "groups": [group.to_json() for group in result.groups()],
+        # Of trees also the kinds of customers, those of all leaves together.
+        **(
+            {
+                "levels": [level.to_json() for level in found_levels],
+                "kinds": [group.to_json() for group in by_kind(result).groups()],
+            }
+            if found_levels
+            else {}
+        ),
         # Written one by one: a hundred thousand flows are not held as text.
         "flows": (
             {**row.to_json(), "contract_kept": None if kept is None else kept.to_json()}

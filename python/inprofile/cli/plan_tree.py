@@ -1,0 +1,90 @@
+"""`inprofile plan tree`: how many more customers fit at each level of an access network."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .._input import visible
+from .backend import SlurmSet, Where, made_by
+from .common import File, Jobs, Json, Own, Refused, Set, Yes, emit, guarded, open_scenario, say
+from .effort import affordable, announce
+from .plan_runs import SHORT
+
+__all__ = ["tree"]
+
+
+@guarded
+def tree(
+    file: File,
+    set_: Set = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--tree", help="The tree, where the file has several.", show_default=False),
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The group of its flows of which more are added; repeatable; default: each with a contract.",
+            show_default=False,
+        ),
+    ] = None,
+    kept: Annotated[
+        str | None,
+        typer.Option(
+            metavar='"99 %"',
+            help="Share of the contracts that is to be kept; default: the file's plan.kept, or 99 %.",
+            show_default=False,
+        ),
+    ] = None,
+    mechanism: Own = None,
+    jobs: Jobs = None,
+    backend: Where = "threads",
+    slurm_set: SlurmSet = None,
+    yes: Yes = False,
+    json_: Json = False,
+) -> None:
+    """How many more customers of which kind fit at each level of a tree, and which link breaks first."""
+    from ..studies.plan.sell.activity import ActivityError, share_of
+    from ..studies.plan.tree.answer import expected_runs, fits
+    from ..studies.plan.tree.network import TreeError, network_of
+    from ..studies.plan.tree.words import as_json, as_text
+
+    scenario = open_scenario(file, set_)
+    try:
+        network = network_of(scenario, name, None if kept is None else share_of(kept, "--kept"))
+        kinds = network.chosen(group)
+    except (ActivityError, TreeError) as error:
+        raise Refused(visible(str(error))) from None
+    runs = expected_runs(network, kinds)
+    affordable(
+        runs * scenario.expected_packets(seeds=1),
+        yes,
+        runs,
+        jobs=jobs,
+        less="fewer --group or a shorter duration",
+    )
+    print(f"About {runs:,} runs.", file=sys.stderr)
+    announce([(network.scenario, runs)], jobs)
+
+    def count(made: int) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{made:,} runs\r")
+
+    with made_by(backend, jobs, slurm_set, Path(f"{file.stem}-tree")) as where:
+        answer = fits(
+            network,
+            kinds,
+            backend=where,
+            tell=lambda text: print(visible(text, lines=False), file=sys.stderr),
+            count=count,
+        )
+    if json_:
+        emit(as_json(answer))
+    else:
+        say(as_text(answer))
+    if not answer.met:
+        raise typer.Exit(SHORT)

@@ -1,0 +1,98 @@
+"""How many more customers fit at each level of a tree: what is known beforehand, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inprofile.cli import app
+from inprofile.experiment.scenario import Scenario
+from inprofile.studies.plan.tree.answer import fits
+from inprofile.studies.plan.tree.network import TreeError, network_of
+from inprofile.studies.plan.tree.words import as_json, as_text
+
+# Datagrams at their contract: a link carries as many as it has room for, and not one more. Of three streets
+# of 10 Mbit/s each has sold 5 to five customers; the uplink has 18.
+TREE = """
+title = "A tree"
+duration = "2 s"
+measure = { from = "500 ms", at = "uplink-1" }
+seeds = 1
+
+[[trees]]
+name = "isp"
+root = "core"
+levels = [
+  { name = "uplink", fan_out = 1, rate = "18 Mbit/s", delay = "2 ms", queue = QUEUE },
+  { name = "street", fan_out = 3, rate = "10 Mbit/s", delay = "1 ms", queue = QUEUE },
+]
+
+[[trees.flows]]
+name = "house"
+count = 5
+start = "uniform 0..100 ms"
+join = { rate = "50 Mbit/s" }
+rtt = "20..40 ms"
+contract = "1 Mbit/s"
+traffic = { kind = "cbr", rate = "1 Mbit/s", packet = "500 B" }
+""".replace("QUEUE", '{ aqm = "drop_tail", limit = "20 packets" }')
+
+
+def test_a_link_carries_what_it_has_room_for() -> None:
+    network = network_of(Scenario(TREE, "tree.toml"))
+    assert [(place.node, len(place.leaves)) for place in network.places] == [
+        ("street-1-1", 1),
+        ("uplink-1", 3),
+    ]
+    answer = fits(network)
+    street, everywhere = answer.fits
+    # Three more fill the uplink, which is before a street is full.
+    for fit in answer.fits:
+        assert fit.by_contract == 3
+        assert fit.fits is not None
+        assert fit.fits.more == 3
+        assert fit.too_many is not None
+        assert fit.too_many.broken.link == "uplink-1"
+    assert street.too_many is not None
+    assert street.too_many.more == 4
+    assert everywhere.fits is not None
+    assert everywhere.fits.below.wanted == (18,) * 6
+    told = as_json(answer)
+    assert told["places"][0]["too_many"]["breaks_first"]["level"] == "uplink"
+    assert "uplink-1 breaks first: 100 % of the IN packets" in as_text(answer)
+
+
+def test_the_street_breaks_first_where_it_is_narrow() -> None:
+    scenario = Scenario(TREE, "tree.toml").with_({"trees.isp.levels.uplink.rate": "50 Mbit/s"})
+    street = fits(network_of(scenario)).fits[0]
+    assert street.fits is not None
+    assert street.fits.more == 5
+    assert street.too_many is not None
+    assert street.too_many.broken.link == "street-1-1"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('contract = "1 Mbit/s"', ""), "nothing was promised"),
+        (
+            ('start = "uniform 0..100 ms"', 'start = ["0 s", "1 ms", "2 ms", "3 ms", "4 ms"]'),
+            "start of house",
+        ),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(change: tuple[str, str], said: str) -> None:
+    with pytest.raises(TreeError, match=said):
+        network_of(Scenario(TREE.replace(*change), "tree.toml"))
+
+
+def test_refused_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "tree.toml"
+    file.write_text(TREE)
+    for more, said in ((["--group", "x"], "no group of flows x"), (["--tree", "x"], "no tree x")):
+        answer = CliRunner().invoke(app, ["plan", "tree", str(file), *more, "--json"])
+        assert answer.exit_code == 2
+        assert said in json.loads(answer.stdout)["error"]
