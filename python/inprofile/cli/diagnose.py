@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,14 +24,52 @@ __all__ = ["diagnose"]
 @guarded
 def diagnose(
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="FILE",
             help="A capture of TCP (pcap, pcapng) at sender or receiver; iperf3's JSON, which tells less; an"
             " experiment file, or a folder that run --out wrote, of which seed 1 is run and captured.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    live: Annotated[
+        str | None,
+        typer.Option(
+            "--live",
+            metavar="HOST:PORT",
+            help="Instead of a file: send there for a while, and diagnose that transfer (as root).",
+            show_default=False,
+        ),
+    ] = None,
+    sink: Annotated[
+        int | None,
+        typer.Option(
+            "--sink",
+            metavar="PORT",
+            help="The other end of --live: take what comes to this port, until interrupted.",
+            min=1,
+            max=65535,
+            show_default=False,
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--time", metavar="SECONDS", help="How long --live sends.", min=1, max=600)
+    ] = 20,
+    congestion: Annotated[
+        str | None,
+        typer.Option(
+            "--congestion",
+            metavar="NAME",
+            help="The kernel's congestion control that --live sends with; default: the kernel's own.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            "--keep", metavar="FILE.pcap", help="Also keep what --live captured.", show_default=False
+        ),
+    ] = None,
     partial: Annotated[
         bool, typer.Option("--partial", help="Of a capture that is cut off, diagnose what is before the cut.")
     ] = False,
@@ -51,29 +91,79 @@ def diagnose(
     set_: Set = None,
     json_: Json = False,
 ) -> None:
-    """Tell from a capture whether a policer or a shaper is on the way, and what mends it.
+    """Tell from a capture, or by a transfer, whether a policer or a shaper is on the way, and what mends it.
 
     Of what is found it prints the rate, the burst and how sure they are.
     """
-    from ..studies.diagnose import Unreadable, as_json
-    from ..studies.diagnose.iperf import is_iperf
-    from ..studies.diagnose.words import as_text, mend
+    from ..studies.diagnose import Unreadable
 
     if figure is not None and (figure.suffix != ".svg" or not figure.parent.is_dir()):
         raise Refused(f"--figure {figure}: name a file that ends in .svg, in a folder that exists")
+    if [file, live, sink].count(None) != 2:
+        raise Refused("name one: a FILE, --live HOST:PORT, or --sink PORT")
+    if live is None and (keep is not None or congestion is not None):
+        raise Refused("--keep and --congestion are for --live HOST:PORT: leave them out")
     try:
-        if file.is_file() and file.suffix != ".toml" and is_iperf(file):
-            _intervals(file, figure, json_)
-            return
-        found = _found(file, partial, at, set_)
+        if sink is not None:
+            _drain(sink)
+        elif live is not None:
+            if partial or at is not None or overrides_of(set_):
+                raise Refused("--partial, --at and --set are for files: leave them out with --live")
+            _tell(_transferred(live, seconds, congestion, keep), f"transfer to {live}", figure, json_)
+        elif file is not None:
+            _of_file(file, partial, at, set_, figure, json_)
     except Unreadable as error:
         raise Refused(visible(str(error))) from None
-    if figure is not None:
-        _draw(found, file.name, figure)
-    if json_:
-        emit({"file": str(file), **as_json(found), "mend": mend(found)})
+
+
+def _of_file(
+    file: Path, partial: bool, at: str | None, overrides: list[str] | None, figure: Path | None, json_: bool
+) -> None:
+    from ..studies.diagnose.iperf import is_iperf
+
+    if file.is_file() and file.suffix != ".toml" and is_iperf(file):
+        _intervals(file, figure, json_)
     else:
-        say(as_text(found, str(file)))
+        _tell(_found(file, partial, at, overrides), str(file), figure, json_)
+
+
+def _tell(found: Diagnosis, name: str, figure: Path | None, json_: bool) -> None:
+    from ..studies.diagnose import as_json
+    from ..studies.diagnose.words import as_text, mend
+
+    if figure is not None:
+        _draw(found, Path(name).name, figure)
+    if json_:
+        emit({"file": name, **as_json(found), "mend": mend(found)})
+    else:
+        say(as_text(found, name))
+
+
+def _drain(port: int) -> None:
+    from ..studies.diagnose.transfer import drain, listening
+
+    with listening(port) as listener:
+        sys.stderr.write(f"Taking what comes to port {port}; end with Ctrl+C.\n")
+        # That is how it ends.
+        with contextlib.suppress(KeyboardInterrupt):
+            drain(listener)
+
+
+def _transferred(to: str, seconds: float, congestion: str | None, keep: Path | None) -> Diagnosis:
+    """Of a transfer made now."""
+    from ..studies.diagnose import of_capture
+    from ..studies.diagnose.transfer import captured, endpoint
+
+    if keep is not None and (keep.suffix != ".pcap" or not keep.parent.is_dir()):
+        raise Refused(f"--keep {keep}: name a file that ends in .pcap, in a folder that exists")
+    try:
+        end = endpoint(to)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    with tempfile.TemporaryDirectory() as folder:
+        place = keep or Path(folder) / "live.pcap"
+        captured(end, seconds, congestion, place)
+        return of_capture(place)
 
 
 def _intervals(file: Path, figure: Path | None, json_: bool) -> None:
