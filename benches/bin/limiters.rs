@@ -86,11 +86,7 @@ fn metered<P: Build<Mechanism: Marker>>(stream: &[(Time, Packet)], params: &P) -
 }
 
 /// A buffer in front of the rate: what is due leaves before what comes is taken in.
-fn shaped<T: Item>(
-    stream: &[(Time, Packet)],
-    hold: impl Fn(Stamped) -> T,
-    send: impl Fn(T),
-) -> Cost {
+fn shaped<T: Item>(stream: &[(Time, Packet)], hold: impl Fn(Stamped) -> T, send: impl Fn(T)) -> Cost {
     let mut aqm = AnyAqm::from(drop_tail::Params {}.build(&context()));
     let mut queue = Fifo::before(BURST, &aqm);
     let mut pace = Pace::new(RATE);
@@ -130,18 +126,15 @@ fn main() {
         ("token_bucket", &|| metered(&stream, &bucket)),
         ("fair_policer", &|| metered(&stream, &fair)),
         ("shaper", &|| shaped(&stream, |stamped| stamped, |_| ())),
-        (
-            "shaper_frames",
-            &|| {
-                shaped(
-                    &stream,
-                    |stamped| Frame { stamped, bytes: *hint::black_box(&wire) },
-                    |frame| {
-                        hint::black_box(frame.bytes);
-                    },
-                )
-            },
-        ),
+        ("shaper_frames", &|| {
+            shaped(
+                &stream,
+                |stamped| Frame { stamped, bytes: *hint::black_box(&wire) },
+                |frame| {
+                    hint::black_box(frame.bytes);
+                },
+            )
+        }),
     ];
     // One round to warm up, which is not counted.
     let shares: Vec<f64> = measures.iter().map(|(_, measure)| measure().1).collect();
