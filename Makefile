@@ -108,7 +108,7 @@ wrong-laws: $(VENV)/.built ## Put a wrong law in place of each of the papers' la
 soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzzed inputs, two thousand against ns-2, a million packets, a day of the router (twenty minutes; CASES=n, NS2_CASES=n for other numbers)
 	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
 	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-experiment --test experiment \
-		-- services:: fuzz:: limits:: --include-ignored --nocapture
+		-- services:: parts:: fuzz:: limits:: --include-ignored --nocapture
 	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-router --test fuzz -- --include-ignored --nocapture
 	$(say) "Soak: $(or $(PACKETS),1000000) random and as many mutated packets"
 	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --test packets

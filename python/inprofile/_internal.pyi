@@ -43,6 +43,12 @@ class Scenario:
         """Data packets that one run is expected to send."""
     def flows(self) -> int:
         """How many flows it has."""
+    def in_parts(self, seed: int, threads: int, trace: bool) -> tuple[int, float, float, float, str | None]:
+        """The parts in which a run is simulated on so many threads, or why it is in one piece.
+
+        How many, their lookahead in seconds, the share of the work in the largest, how many times as fast it
+        should be, why it is in one piece.
+        """
     def expected_memory(self) -> tuple[float, float]:
         """The least memory in bytes: of a run, and of its result."""
     def warnings(self) -> str:
@@ -84,8 +90,9 @@ def run(
     trace: bool,
     done: Callable[[int, Results], None],
     progress: Callable[[int, int, float], None],
+    per_run: int = 1,
 ) -> None:
-    """Run every seed of every job on `threads` threads.
+    """Run every seed of every job on `threads` threads, each in up to `per_run` parts on as many of them.
 
     `done(index, results)` is called on this thread as soon as a job's last seed has finished,
     `progress(finished, all, under_way)` a few times a second; `under_way` is what the runs that have not

@@ -201,6 +201,19 @@ def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path, folder: Path) -
     assert inprofile.read(tmp_path / "1").verdicts.num_rows > 1000
 
 
+def test_a_run_in_parts_writes_the_same_bytes_and_says_so(tmp_path: Path, folder: Path) -> None:
+    said = []
+    for threads in "12":
+        arguments = [str(folder / "e.toml"), *SHORT, "--seeds", "1", "-j2", "--threads-per-run", threads]
+        said.append(inprofile_("run", *arguments, "--out", threads, cwd=tmp_path)[1])
+    assert files(tmp_path / "1") == files(tmp_path / "2")
+    out, _ = inprofile_("check", str(folder / "e.toml"), "--threads-per-run", "2", cwd=tmp_path)
+    (sentence,) = re.findall("Each run in .*", out)
+    assert sentence.startswith(("Each run in 2 parts: lookahead ", "Each run in one piece: parts would wait"))
+    assert "Each run in" in said[1]
+    assert "Each run in" not in said[0]
+
+
 def test_out_replaces_an_earlier_result_whole(folder: Path, tmp_path: Path) -> None:
     for seeds, place in (("3", "r"), ("2", "r"), ("2", "fresh")):
         inprofile_("run", str(folder / "e.toml"), *SHORT, "--seeds", seeds, "--out", place, cwd=tmp_path)

@@ -23,6 +23,7 @@ mod on_the_way;
 mod own_discipline;
 mod pacing;
 mod parity;
+mod parts;
 mod queueing_theory;
 mod random;
 mod runs;

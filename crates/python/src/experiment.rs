@@ -3,6 +3,7 @@
 use inprofile_experiment as scenario;
 use inprofile_experiment::text::extends::{self, Base};
 use inprofile_experiment::text::{Document, Problem};
+use inprofile_sim::parts::balance::balanced;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,6 +88,15 @@ impl Scenario {
     /// How many flows it has.
     fn flows(&self) -> usize {
         self.inner.flows()
+    }
+
+    /// The parts in which a run of this seed is simulated on so many threads: how many, their lookahead in seconds, the share of the
+    /// work in the largest, how many times as fast as in one piece it should be, and why it is in one piece, if it is.
+    fn in_parts(&self, seed: u64, threads: u32, trace: bool) -> (u32, f64, f64, f64, Option<&'static str>) {
+        let found = balanced(&self.inner.network(seed, trace), threads);
+        let whole =
+            if self.own.is_empty() { found.whole } else { Some("Python code runs one call at a time") };
+        (found.cut.parts(), found.cut.lookahead().secs(), found.largest, found.speed_up, whole)
     }
 
     /// The least memory in bytes: of a run, and of its result.

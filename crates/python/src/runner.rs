@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use inprofile_sim::engine::{self, Failure};
 use inprofile_sim::outcome::Outcome;
+use inprofile_sim::parts::{self, balance::balanced};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -52,9 +53,10 @@ type Ran = PyResult<(Names, Result<Outcome, Failure>)>;
 ///
 /// `done(index, results)` is called on this thread as soon as a job's last seed has finished,
 /// `progress(finished, all, under_way)` a few times a second: runs finished, runs in all, and how many those under way are worth by the
-/// share of their time that is simulated. Ctrl-C raises KeyboardInterrupt.
+/// share of their time that is simulated. Each run is in up to `per_run` parts on as many of the threads, where that is expected to be
+/// faster. Ctrl-C raises KeyboardInterrupt.
 #[pyfunction]
-#[pyo3(signature = (jobs, threads, trace, done, progress))]
+#[pyo3(signature = (jobs, threads, trace, done, progress, per_run = 1))]
 pub fn run(
     py: Python<'_>,
     jobs: Vec<(Py<Scenario>, Vec<u64>)>,
@@ -62,8 +64,9 @@ pub fn run(
     trace: bool,
     done: Py<PyAny>,
     progress: Py<PyAny>,
+    per_run: u32,
 ) -> PyResult<()> {
-    if threads == 0 {
+    if threads == 0 || per_run == 0 {
         return Err(PyValueError::new_err("threads: at least 1"));
     }
     let mut tasks = Vec::new();
@@ -74,7 +77,10 @@ pub fn run(
         tasks.extend(seeds.iter().enumerate().map(|(place, &seed)| Task { job, place, seed }));
     }
     // Python code runs one call at a time: more threads would only pass the interpreter lock to and fro.
-    let threads = if jobs.iter().any(|(s, _)| !s.get().own.is_empty()) { 1 } else { threads };
+    let (threads, per_run) = match jobs.iter().any(|(s, _)| !s.get().own.is_empty()) {
+        true => (1, 1),
+        false => ((threads / per_run as usize).max(1), per_run),
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let next = AtomicUsize::new(0);
     py.detach(|| {
@@ -83,7 +89,7 @@ pub fn run(
         std::thread::scope(|scope| {
             for mine in &running {
                 let (sender, tasks, jobs, stop, next) = (sender.clone(), &tasks, &jobs, &stop, &next);
-                scope.spawn(move || work(jobs, tasks, next, trace, stop, mine, &sender));
+                scope.spawn(move || work(jobs, tasks, next, (trace, per_run), stop, mine, &sender));
             }
             drop(sender);
             let ended = collect(&jobs, tasks.len(), &receiver, &running, &done, &progress);
@@ -98,7 +104,7 @@ fn work<'t>(
     jobs: &Jobs,
     tasks: &'t [Task],
     next: &AtomicUsize,
-    trace: bool,
+    (trace, per_run): (bool, u32),
     stop: &Arc<AtomicBool>,
     running: &Running,
     sender: &Sender<(&'t Task, Ran)>,
@@ -111,7 +117,11 @@ fn work<'t>(
         let simulate = || {
             let network = scenario.inner.network(task.seed, trace);
             let names = Names::of(&network);
-            (names, engine::run_seen(network, stop, None, &running.reached))
+            if per_run == 1 {
+                return (names, engine::run_seen(network, stop, None, &running.reached));
+            }
+            let cut = balanced(&network, per_run).cut;
+            (names, parts::run(network, &cut, per_run as usize, stop, &running.reached))
         };
         let ran = if scenario.own.is_empty() {
             Ok(simulate())

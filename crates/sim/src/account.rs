@@ -96,6 +96,20 @@ impl Accounts {
         self.turns += 1;
     }
 
+    /// Adds what another part of the run has counted, which has the senders of these flows, and these edges.
+    pub(crate) fn absorb(&mut self, other: Accounts, sends: &[bool], edges: &[bool]) {
+        let (own, other) = (&mut self.counted, other.counted);
+        take(&mut own.tallies, other.tallies, sends);
+        take(&mut own.hosts, other.hosts, sends);
+        take(&mut own.edges, other.edges, edges);
+        for (own, other) in own.flows.iter_mut().zip(&other.flows) {
+            own.add(other);
+        }
+        for (flow, cause, packets) in other.drops.0 {
+            *own.drops.row(flow, cause) += packets;
+        }
+    }
+
     /// Closes the accounts at the end of the run.
     ///
     /// # Errors
@@ -175,6 +189,13 @@ impl Accounts {
         outcome.verdicts = world.verdicts;
         outcome.signals = world.signals.close()?;
         Ok(outcome)
+    }
+}
+
+/// Takes those of another part of the run that are there.
+pub(crate) fn take<T>(own: &mut [T], other: Vec<T>, there: &[bool]) {
+    for ((own, other), _) in own.iter_mut().zip(other).zip(there).filter(|(_, there)| **there) {
+        *own = other;
     }
 }
 
@@ -284,6 +305,17 @@ impl FlowCounts {
         self.received_bytes = less(self.received_bytes, beyond.received_bytes);
         self.in_order_wire_bytes -= beyond.in_order_wire_bytes;
         self.in_order_payload_bytes -= beyond.in_order_payload_bytes;
+    }
+
+    /// Adds what another part of the run has counted.
+    pub(crate) fn add(&mut self, other: &FlowCounts) {
+        let more = |own: &mut [u64; 3], other: [u64; 3]| own.iter_mut().zip(other).for_each(|(n, m)| *n += m);
+        more(&mut self.sent, other.sent);
+        more(&mut self.sent_bytes, other.sent_bytes);
+        more(&mut self.received, other.received);
+        more(&mut self.received_bytes, other.received_bytes);
+        self.in_order_wire_bytes += other.in_order_wire_bytes;
+        self.in_order_payload_bytes += other.in_order_payload_bytes;
     }
 
     /// The packets counted since `before`.

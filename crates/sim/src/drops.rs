@@ -47,18 +47,25 @@ impl Drops {
             }
             at = row.next;
         }
-        self.begin(flow, place, cause, colour);
+        let mut packets = [0; 3];
+        packets[colour as usize] = 1;
+        self.begin(flow, place, cause, packets);
     }
 
-    /// The first packet of a row.
+    /// Adds what another part of the run has lost: of other places, as each place is in one part.
+    pub(crate) fn absorb(&mut self, other: &Drops) {
+        for row in other.sorted() {
+            self.begin(row.flow, row.place, row.cause, row.packets);
+        }
+    }
+
+    /// The first packets of a row.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, flow: u32, place: VerdictPoint, cause: Cause, colour: Colour) {
+    fn begin(&mut self, flow: u32, place: VerdictPoint, cause: Cause, packets: [u64; 3]) {
         if self.first.len() <= flow as usize {
             self.first.resize(flow as usize + 1, NONE);
         }
-        let mut packets = [0; 3];
-        packets[colour as usize] = 1;
         if self.rows.len() == self.rows.capacity() {
             // A quarter more, not twice as much: a hundred thousand flows may have as many rows.
             self.rows.reserve_exact(self.rows.len() / 4 + LEAST_ROOM);

@@ -19,9 +19,9 @@ use crate::monitor::{Watch, watches};
 use crate::network::{Network, Profile, Target};
 use crate::ns2::clock::Seconds;
 use crate::outcome::{MarkerCounts, Outcome};
-use crate::plan::{
-    busiest, expected_events, immediate_acks, longest_delay, lookahead, observers, samples, services,
-};
+use crate::parts::Part;
+use crate::parts::border::Border;
+use crate::plan::{Plan, busiest, expected_events, longest_delay, samples};
 use crate::record::QueueRecord;
 use crate::route::{RouteIndex, Service};
 use crate::run_log::Log;
@@ -110,11 +110,13 @@ pub(crate) enum Hosts {
 pub(crate) struct Run<C: Clock, const TRACE: bool> {
     pub(crate) world: World<C, TRACE>,
     pub(crate) senders: Vec<Origin<C>>,
-    watches: Vec<Watch>,
-    accounts: Accounts,
+    pub(crate) watches: Vec<Watch>,
+    pub(crate) accounts: Accounts,
     oracles: Oracles,
     seed: u64,
     pub(crate) events: u64,
+    /// Whether the last event has been handled.
+    pub(crate) over: bool,
     /// How many events between two looks at what is no event: a power of two. Memory is read ahead for so many at once.
     pub(crate) interval: u64,
     /// Whether a link keeps flows apart.
@@ -123,6 +125,21 @@ pub(crate) struct Run<C: Clock, const TRACE: bool> {
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     pub(crate) fn new(network: Network, log: Option<Log>, hosts: Hosts) -> Run<C, TRACE> {
+        let by_events =
+            TRACE || log.is_some() || network.profile != Profile::Exact || hosts == Hosts::Outside;
+        let plan = Plan::of(&network, by_events, None);
+        Run::part(network, &plan, log, hosts, None)
+    }
+
+    /// The whole run, or one part of it; `plan` is that of the whole network.
+    pub(crate) fn part(
+        network: Network,
+        plan: &Plan,
+        log: Option<Log>,
+        hosts: Hosts,
+        part: Option<Part<'_>>,
+    ) -> Run<C, TRACE> {
+        let here = |node| part.is_none_or(|part| part.has(node));
         let most = network.flows.len().max(network.links.len());
         assert!(most < MAX_INDEX as usize, "the experiment file's limits keep the numbers below {MAX_INDEX}");
         let seed = network.seed;
@@ -142,21 +159,16 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let window = [C::at(network.window.0), C::at(network.window.1)];
         let mut world = World::new(calendar, end, window, log);
 
-        let immediate_ack = immediate_acks(&network);
-        let services = if stepped || hosts == Hosts::Outside {
-            vec![Service::ByEvents; network.links.len()]
-        } else {
-            services(&network, &immediate_ack)
-        };
-        world.busiest = busiest(&network, &immediate_ack, &services);
-        let lookahead = lookahead(&network, &services);
+        let services = &plan.services;
+        world.busiest = busiest(&network, plan, here);
+        world.border = part.map(|part| Box::new(Border::new(&network, plan, part)));
         world.measures = Measures::of(&network);
         world.pages = network.pages.iter().cloned().map(PageLoad::new).collect();
         let waits = waits(&network);
         let mut of_flows = samples(&network);
-        let (watches, mut ahead) = watches(&network, &services);
+        let (watches, mut ahead) = watches(&network, services, here);
         let oracles = Oracles::of(&network);
-        world.observers = observers(&network);
+        world.observers = plan.observers.clone();
         world.signals = Paths::new(network.signals, seed);
         world.ends = network.links.iter().map(|l| (l.from, l.to)).collect();
         world.edge_at = vec![None; network.nodes.len()];
@@ -166,7 +178,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             world.edges.push(MarkerState { marker: e.marker, rng, counts: MarkerCounts::default() });
         }
         world.links.reserve_exact(network.links.len());
-        for ((l, service), lookahead) in network.links.into_iter().zip(&services).zip(lookahead) {
+        for ((l, service), lookahead) in network.links.into_iter().zip(services).zip(&plan.lookahead) {
+            let from = l.from;
             let rng = Rng::for_component(seed, &format!("queue {}", l.name));
             let waits = waits.clone().filter(|_| l.reported);
             let wire = (!l.wire.is_plain())
@@ -184,8 +197,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 link.measure_delays(waits);
             }
             match *service {
-                Service::OnDemand(_) => link.serve_on_demand(*service, lookahead),
-                Service::CutThrough if link.stepped => link.serve_on_demand(*service, lookahead),
+                _ if !here(from) => {}
+                Service::OnDemand(_) => link.serve_on_demand(*service, *lookahead),
+                Service::CutThrough if link.stepped => link.serve_on_demand(*service, *lookahead),
                 Service::CutThrough | Service::ByEvents => {}
             }
             if let Some(records) = ahead.remove(&(world.links.len() as u32)) {
@@ -198,11 +212,13 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let mut starts = Vec::with_capacity(network.flows.len());
         let mut index = RouteIndex::new();
         world.flows.reserve_exact(network.flows.len());
-        for (f, immediate_ack) in network.flows.into_iter().zip(immediate_ack) {
+        for (f, &immediate_ack) in network.flows.into_iter().zip(&plan.immediate_acks) {
+            let sends = here(f.from);
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let times = udp::times(seed, &f.name);
             let uniform = || shared.as_mut().unwrap_or(&mut rng).uniform();
             senders.push(Origin::new(match hosts {
+                _ if !sends => Source::Elsewhere,
                 Hosts::Outside => Source::Outside(f.transport.tcp().map(|_| outside::Sender::default())),
                 Hosts::Simulated => Source::new(&f.transport, f.stop, times, uniform),
             }));
@@ -212,16 +228,19 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             });
             let ahead =
                 immediate_ack && f.back.first().is_some_and(|&l| services[l as usize] == Service::CutThrough);
-            let forward = world.routes.add(&f.path, &services, ahead, &mut index);
-            let back = world.routes.add(&f.back, &services, false, &mut index);
-            let state = FlowState::new(&f.transport, f.start, f.class, forward, back, marker, rng);
+            let forward = world.routes.add(&f.path, plan, ahead, &mut index);
+            let back = world.routes.add(&f.back, plan, false, &mut index);
+            let mut state = FlowState::new(&f.transport, f.start, f.class, forward, back, marker, rng);
+            if plan.marked(world.flows.len()) {
+                state.is_marked_elsewhere();
+            }
             let of_flow = of_flows.remove(&(world.flows.len() as u32)).unwrap_or_default();
             world.flows.push(if ahead {
                 state.with_computed_receiver(window, of_flow.into_boxed_slice())
             } else {
                 state
             });
-            starts.push((f.start, f.stop));
+            starts.push(sends.then_some((f.start, f.stop)));
         }
         world.shared = shared;
 
@@ -230,12 +249,28 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let read_ahead = [Some(MANY_FLOWS), by_turns.then_some(FLOWS_BY_TURNS)];
         let enough = read_ahead.into_iter().flatten().find(|(least, _)| senders.len() >= *least);
         let interval = enough.map_or(STOP_CHECK_INTERVAL, |(_, batch)| batch);
-        let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0, interval, by_turns };
+        let mut run = Run {
+            world,
+            senders,
+            watches,
+            accounts,
+            oracles,
+            seed,
+            events: 0,
+            over: false,
+            interval,
+            by_turns,
+        };
         run.first_events(&starts, network.window, network.duration);
         run
     }
 
-    fn first_events(&mut self, starts: &[(Time, Option<Time>)], window: (Time, Time), duration: Duration) {
+    fn first_events(
+        &mut self,
+        starts: &[Option<(Time, Option<Time>)>],
+        window: (Time, Time),
+        duration: Duration,
+    ) {
         for (who, signal) in self.oracles.take_first() {
             self.world.tell(who, &signal);
         }
@@ -248,7 +283,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         if !C::NS2 {
             self.tick_queues();
         }
-        for (f, &(start, stop)) in (0..).zip(starts) {
+        for (f, own) in (0..).zip(starts) {
+            let &Some((start, stop)) = own else { continue };
             self.tick(EventKind::HostTick(f));
             // A later page of the web begins when the one before is there, unless that is after its stop.
             let follows =
@@ -282,6 +318,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     }
 
     fn finish(mut self, stop: &AtomicBool, reached: &AtomicU64) -> Result<Outcome, Failure> {
+        self.advance(stop, reached)?;
+        self.close()
+    }
+
+    /// Handles events until the run is over, or pauses.
+    pub(crate) fn advance(&mut self, stop: &AtomicBool, reached: &AtomicU64) -> Result<(), Failure> {
         while let Some(event) = self.world.calendar.pop() {
             self.events += 1;
             if self.events & (self.interval - 1) == 0 {
@@ -299,10 +341,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 break;
             }
         }
-        self.close()
+        Ok(())
     }
 
-    /// Handles an event. False: the run is over.
+    /// Handles an event. False: the run is over, or pauses.
     #[inline]
     pub(crate) fn handle(&mut self, event: Event) -> bool {
         let now = C::from_bits(event.at);
@@ -347,6 +389,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             EventKind::Signals(path) => self.world.deliver(path),
             EventKind::RunEnds => {
                 self.world.catch_up_everywhere();
+                self.over = true;
+                return false;
+            }
+            EventKind::Pause => {
+                self.world.pass_gates();
+                self.events -= 1;
                 return false;
             }
         }
@@ -359,12 +407,19 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let queueing =
             (0..).zip(&mut self.world.links).filter_map(|(i, l)| Some((i, l.take_delays()?))).collect();
         let measured = self.world.measures.take().map(|m| Box::new(m.close(queueing)));
-        let downloads = std::mem::take(&mut self.world.downloads);
+        let downloads = std::mem::take(&mut self.world.downloads).into_iter().map(|(_, d)| d).collect();
         let end = self.world.now;
         let ahead =
             self.world.links.iter_mut().flat_map(|l| l.take_records(end)).map(QueueRecord::into_series);
         let mut series: Vec<_> = self.watches.into_iter().map(Watch::into_series).chain(ahead).collect();
         series.sort_by_key(|s| s.monitor);
+        series.dedup_by(|more, series| {
+            let same = more.monitor == series.monitor;
+            if same {
+                series.columns.append(&mut more.columns);
+            }
+            same
+        });
         let outcome = self.accounts.close(self.world, self.senders, self.seed, self.events);
         outcome.map(|o| Outcome { series, measured, downloads, ..o }).map_err(Failure::NotConserved)
     }

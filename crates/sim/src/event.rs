@@ -36,6 +36,8 @@ pub enum EventKind {
     Sample(u32),
     /// The run ends.
     RunEnds,
+    /// A part of a run waits for the others, before anything else at that time: what they send may arrive then.
+    Pause,
 }
 
 /// Numbers of links, flows, … are below this.
@@ -60,6 +62,7 @@ impl EventKind {
             EventKind::RunEnds => (12, 0),
             EventKind::Signals(path) => (13, path),
             EventKind::FlowStops(f) => (14, f),
+            EventKind::Pause => (15, 0),
         };
         (kind << 28) | index
     }
@@ -82,7 +85,8 @@ impl EventKind {
             11 => EventKind::Sample(index),
             12 => EventKind::RunEnds,
             13 => EventKind::Signals(index),
-            _ => EventKind::FlowStops(index),
+            14 => EventKind::FlowStops(index),
+            _ => EventKind::Pause,
         }
     }
 
@@ -106,7 +110,8 @@ impl EventKind {
     #[must_use]
     pub fn rank(self) -> u32 {
         match self {
-            EventKind::WindowBegins | EventKind::WindowEnds => self.pack() >> 28,
+            EventKind::Pause => 0,
+            EventKind::WindowBegins | EventKind::WindowEnds => 1 + (self.pack() >> 28),
             EventKind::Departure(l) => (1 << 29) | l,
             EventKind::EdgeTick(i) => (2 << 29) | (i * 3),
             EventKind::QueueTick(i) => (2 << 29) | (i * 3 + 1),
@@ -136,6 +141,7 @@ mod tests {
     #[test]
     fn events_survive_packing_and_have_an_order() {
         let all = [
+            EventKind::Pause,
             EventKind::WindowBegins,
             EventKind::WindowEnds,
             EventKind::Departure(5),

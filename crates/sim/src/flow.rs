@@ -146,6 +146,24 @@ impl<C: Clock> FlowState<C> {
         }
     }
 
+    /// Its marker is in another part of the run: there is as much to do for its packets as there.
+    pub(crate) fn is_marked_elsewhere(&mut self) {
+        self.care = Care::All;
+    }
+
+    /// Adds what another part of the run has counted; `sends`: its sender is there.
+    pub(crate) fn absorb(&mut self, other: FlowState<C>, sends: bool) {
+        if sends {
+            self.marker = other.marker;
+            self.start = other.start;
+        }
+        self.counts.add(&other.counts);
+        self.acks_sent += other.acks_sent;
+        self.acks_received += other.acks_received;
+        self.acks_dropped += other.acks_dropped;
+        self.completed = self.completed.or(other.completed);
+    }
+
     /// Its random numbers, if its sends are jittered or its congestion control draws.
     pub(crate) fn jitter(&mut self) -> Option<&mut Rng> {
         self.rare.as_mut()?.jitter.as_mut()

@@ -27,6 +27,7 @@ pub mod network;
 pub mod ns2;
 pub mod outcome;
 pub mod packet;
+pub mod parts;
 pub mod path;
 mod plan;
 pub mod queued_packet;

@@ -25,7 +25,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         };
         if !outbox.signals.is_empty() {
             for (path, delay) in self.signals.post(what, &outbox) {
-                self.schedule(self.now.after(C::span(delay)), EventKind::Signals(path));
+                let at = self.now.after(C::span(delay));
+                if !self.send_signals_away(path, at) {
+                    self.schedule(at, EventKind::Signals(path));
+                }
             }
         }
         if let Some(at) = next {

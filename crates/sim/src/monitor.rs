@@ -6,25 +6,39 @@ use std::collections::BTreeMap;
 use inprofile_core::units::Time;
 
 use crate::clock::Clock;
-use crate::network::{Monitor, Network, Target};
+use crate::network::{Monitor, Network, NodeId, Target};
 use crate::outcome::{MarkerCounts, Series};
 use crate::record::{QueueRecord, Record, rates};
 use crate::route::Service;
 use crate::traffic::Origin;
 use crate::world::World;
 
-/// The monitors that sample by events, and the series of links that may run ahead of the present, by link.
+/// The monitors that sample by events, and the series of links that may run ahead of the present, by link; of what is `here`.
 pub(crate) fn watches(
     network: &Network,
     services: &[Service],
+    here: impl Fn(NodeId) -> bool,
 ) -> (Vec<Watch>, BTreeMap<u32, Vec<QueueRecord>>) {
     let (mut by_events, mut ahead) = (Vec::new(), BTreeMap::<u32, Vec<QueueRecord>>::new());
     for (i, m) in (0..).zip(&network.monitors) {
+        let receives = match m.target {
+            Target::Flow(f) => here(network.flows[f as usize].to),
+            _ => true,
+        };
+        let node = match m.target {
+            Target::Queue(l) | Target::Class(l, _) => network.links[l as usize].from,
+            Target::Edge(e) => network.edges[e as usize].node,
+            Target::Flow(f) if receives => network.flows[f as usize].to,
+            Target::Flow(f) => network.flows[f as usize].from,
+        };
+        if !here(node) {
+            continue;
+        }
         match m.target {
             Target::Queue(l) if services[l as usize] == Service::CutThrough => {
                 ahead.entry(l).or_default().push(QueueRecord::new(i, m));
             }
-            _ => by_events.push(Watch::new(i, m)),
+            _ => by_events.push(Watch::new(i, m, receives)),
         }
     }
     (by_events, ahead)
@@ -35,21 +49,21 @@ pub(crate) fn watches(
 pub enum Watch {
     /// Of a queue, or of one of its classes: by link.
     Queue(u32, Option<usize>, QueueRecord),
-    /// Of a flow, with the bytes it had received by the last sample, by colour.
-    Flow(u32, Record, [u64; 3]),
+    /// Of a flow, with the bytes it had received by the last sample, by colour; in a part of a run that has its sender alone, without them.
+    Flow(u32, Record, Option<[u64; 3]>),
     /// Of an edge, with its counts at the last sample.
     Edge(u32, Record, Box<MarkerCounts>),
 }
 
 impl Watch {
-    /// Before its first sample.
+    /// Before its first sample; `receives`: a flow's receiver is in the same part of the run.
     #[must_use]
-    pub fn new(index: u32, monitor: &Monitor) -> Watch {
+    pub fn new(index: u32, monitor: &Monitor, receives: bool) -> Watch {
         let record = || Record::new(index, monitor);
         match monitor.target {
             Target::Queue(l) => Watch::Queue(l, None, QueueRecord::new(index, monitor)),
             Target::Class(l, c) => Watch::Queue(l, Some(c as usize), QueueRecord::new(index, monitor)),
-            Target::Flow(f) => Watch::Flow(f, record(), [0; 3]),
+            Target::Flow(f) => Watch::Flow(f, record(), receives.then_some([0; 3])),
             Target::Edge(e) => Watch::Edge(e, record(), Box::default()),
         }
     }
@@ -76,7 +90,7 @@ impl Watch {
                 record.sample(&world.links[*l as usize].read(*class));
             }
             Watch::Flow(f, record, before) => {
-                let received_bytes = world.flows[*f as usize].sampled_bytes(record.monitor(), world.window);
+                let monitor = record.monitor();
                 let (now, per_byte, mut row) = record.begin();
                 if let Some((cwnd, ssthresh)) = senders[*f as usize].source.window() {
                     let ssthresh = if ssthresh.is_finite() { ssthresh } else { f64::NAN };
@@ -86,11 +100,14 @@ impl Watch {
                 if let Some(m) = &world.flows[*f as usize].marker {
                     m.marker.gauges(now, &mut |name, value| row.push(name, value));
                 }
-                let received = rates(received_bytes, *before, per_byte);
-                row.push("received", received.0 + received.1);
-                row.push("received_in", received.0);
-                row.push("received_out", received.1);
-                *before = received_bytes;
+                if let Some(before) = before {
+                    let received_bytes = world.flows[*f as usize].sampled_bytes(monitor, world.window);
+                    let received = rates(received_bytes, *before, per_byte);
+                    row.push("received", received.0 + received.1);
+                    row.push("received_in", received.0);
+                    row.push("received_out", received.1);
+                    *before = received_bytes;
+                }
             }
             Watch::Edge(e, record, before) => {
                 let edge = &world.edges[*e as usize];
@@ -108,6 +125,11 @@ impl Watch {
                 **before = counts;
             }
         }
+    }
+
+    /// Whether it samples a flow's sender alone, as the receiver is in another part of the run.
+    pub(crate) fn sees_sender_alone(&self) -> bool {
+        matches!(self, Watch::Flow(_, _, None))
     }
 
     /// Its samples.

@@ -119,6 +119,21 @@ impl Slab {
         slot
     }
 
+    /// Takes in a packet from another part of the run.
+    pub(crate) fn take_in(&mut self, packet: InFlight) -> u32 {
+        let Some(slot) = self.free.pop() else {
+            self.packets.push(packet);
+            return (self.packets.len() - 1) as u32;
+        };
+        self.packets[slot as usize] = packet;
+        slot
+    }
+
+    /// The packets of another part of the run are in flight too.
+    pub(crate) fn absorb(&mut self, other: &Slab) {
+        self.packets.extend(other.iter());
+    }
+
     /// Gives the packet in a slot a new number, where they are numbered.
     #[inline]
     pub fn number(&mut self, slot: u32) {

@@ -147,12 +147,17 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if hop.next == NextStep::CutThrough {
             return Some((position + 1, Shape::new(t.packet.size, t.packet.colour)));
         }
+        if hop.next == NextStep::Leave {
+            t.set_position(position);
+            self.leave(slot, hop.link, there);
+            return None;
+        }
         self.expect_arrival(self.routes.hop(position + 1).link, slot, there);
         None
     }
 
     #[inline]
-    fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
+    pub(crate) fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
         let tie = if C::NS2 { self.next_insertion() } else { EventKind::arrival_rank(link) };
         let event = Event::new(at.bits(), tie, EventKind::Arrive(slot).pack());
         if link == self.busiest {

@@ -6,11 +6,58 @@ use std::collections::BTreeMap;
 use inprofile_core::units::Duration;
 
 use crate::network::{self, Network, Target};
+use crate::parts::cut::Cut;
 use crate::record::Samples;
 use crate::route::Service;
 
+/// What is derived from a whole network before it runs, and is the same in all parts of a run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// For each flow: whether its receiver acknowledges every packet at once.
+    pub immediate_acks: Vec<bool>,
+    /// How each link is served.
+    pub services: Vec<Service>,
+    /// See [`lookahead`].
+    pub lookahead: Vec<Duration>,
+    /// See [`observers`].
+    pub observers: BTreeMap<u32, Vec<u32>>,
+    /// Whether packets leave a part of the run over a link; empty where there is only one part.
+    crossing: Vec<bool>,
+    /// Whether a flow has a marker of its own, in whatever part of the run; empty likewise.
+    marked: Vec<bool>,
+}
+
+impl Plan {
+    /// Of a run in these parts, if there are several. `by_events`: every departure is an event.
+    pub fn of(network: &Network, by_events: bool, cut: Option<&Cut>) -> Plan {
+        let crossing: Vec<bool> = match cut {
+            Some(cut) => network.links.iter().map(|l| cut.crosses(l)).collect(),
+            None => Vec::new(),
+        };
+        let immediate_acks = immediate_acks(network);
+        let services = if by_events {
+            vec![Service::ByEvents; network.links.len()]
+        } else {
+            services(network, &immediate_acks, &crossing)
+        };
+        let lookahead = lookahead(network, &services, &crossing);
+        let marked = cut.iter().flat_map(|_| &network.flows).map(|f| f.marker.is_some()).collect();
+        Plan { immediate_acks, services, lookahead, observers: observers(network), crossing, marked }
+    }
+
+    /// Whether this flow's marker may be in another part of the run.
+    pub fn marked(&self, flow: usize) -> bool {
+        self.marked.get(flow).is_some_and(|marked| *marked)
+    }
+
+    /// Whether packets leave a part of the run over this link.
+    pub fn crosses(&self, link: u32) -> bool {
+        self.crossing.get(link as usize).is_some_and(|crosses| *crosses)
+    }
+}
+
 /// Queues that observe acknowledgements, by the link that brings these to their node.
-pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
+fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
     let mut observers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for f in &network.flows {
         for &queue in f.path.iter().filter(|&&l| network.links[l as usize].queue.sees_reverse()) {
@@ -31,7 +78,7 @@ pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
 }
 
 /// For each flow: whether its receiver acknowledges every packet at once.
-pub(crate) fn immediate_acks(network: &Network) -> Vec<bool> {
+fn immediate_acks(network: &Network) -> Vec<bool> {
     let at_once = |f: &network::Flow| f.transport.tcp().is_some_and(|config| config.delayed_ack.is_none());
     network.flows.iter().map(at_once).collect()
 }
@@ -47,8 +94,9 @@ pub(crate) fn samples(network: &Network) -> BTreeMap<u32, Vec<Samples>> {
     samples
 }
 
-/// The link that delivers the packets of most flows by an event, in the order in which it sends them.
-pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], services: &[Service]) -> u32 {
+/// The link that delivers the packets of most flows by an event, in the order in which it sends them; of those that end `here`.
+pub(crate) fn busiest(network: &Network, plan: &Plan, here: impl Fn(u32) -> bool) -> u32 {
+    let (immediate_ack, services) = (&plan.immediate_acks, &plan.services);
     let mut flows = vec![0u32; network.links.len()];
     for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
         let by_event = |link: u32, next: Option<&u32>| {
@@ -63,7 +111,8 @@ pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], services: &[Ser
             flows[link as usize] += u32::from(by_event(link, f.back.get(i + 1)));
         }
     }
-    let in_order = (0..).zip(flows).filter(|&(link, _)| !network.links[link as usize].wire.reorders());
+    let of = |link: u32| &network.links[link as usize];
+    let in_order = (0..).zip(flows).filter(|&(link, _)| !of(link).wire.reorders() && here(of(link).to));
     in_order.max_by_key(|&(_, n)| n).map_or(u32::MAX, |(link, _)| link)
 }
 
@@ -105,13 +154,20 @@ fn feeders(network: &Network, immediate_ack: &[bool]) -> Vec<Feeder> {
 /// How each link is served, where only results count and not the order in which they are found.
 ///
 /// Cut through: only one other link feeds it, and nobody tells its discipline anything. Where it is served packet by packet nobody
-/// watches it either, and it may tick. Packets enter it in the order in which they enter the link before.
-pub(crate) fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service> {
+/// watches it either, and it may tick. Packets enter it in the order in which they enter the link before. What comes over a link of
+/// `crossing` comes by an event.
+fn services(network: &Network, immediate_ack: &[bool], crossing: &[bool]) -> Vec<Service> {
     // Acknowledgements that a queue observes have to arrive at its node by an event.
     let mut by_events = vec![false; network.links.len()];
     let observers = observers(network);
     for f in &network.flows {
         for (_, next) in f.back.iter().zip(f.back.iter().skip(1)).filter(|(l, _)| observers.contains_key(l)) {
+            by_events[*next as usize] = true;
+        }
+    }
+    for f in network.flows.iter().filter(|_| !crossing.is_empty()) {
+        let links = || f.path.iter().chain(&f.back);
+        for (_, next) in links().zip(links().skip(1)).filter(|(l, _)| crossing[**l as usize]) {
             by_events[*next as usize] = true;
         }
     }
@@ -164,8 +220,8 @@ fn alone(network: &Network) -> Vec<bool> {
 
 /// For each link: how long after the beginning of a transmission anything of it can be seen elsewhere, at the earliest: at the end of
 /// the last link behind it that is computed and cut through, or where a queue is sampled. No transmission takes less than a
-/// picosecond.
-pub(crate) fn lookahead(network: &Network, services: &[Service]) -> Vec<Duration> {
+/// picosecond. What enters a link of `crossing` has to be known in time, whether it can be computed or not.
+fn lookahead(network: &Network, services: &[Service], crossing: &[bool]) -> Vec<Duration> {
     let mut least = vec![None::<u64>; network.links.len()];
     let mut sampled = vec![false; network.links.len()];
     for m in &network.monitors {
@@ -182,7 +238,8 @@ pub(crate) fn lookahead(network: &Network, services: &[Service]) -> Vec<Duration
             *known = Some(known.map_or(delay, |least| least.min(delay)));
             let cut_through = services[link as usize] == Service::CutThrough;
             let computed = !network.links[link as usize].queue.serves();
-            let unseen = cut_through && computed && !sampled[link as usize];
+            let crosses = crossing.get(link as usize).is_some_and(|crosses| *crosses);
+            let unseen = cut_through && computed && !sampled[link as usize] && !crosses;
             behind = if unseen { delay } else { 1 };
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::plan::Plan;
+
 /// The limit on the hops of all routes together: positions are below it.
 pub const MOST_HOPS: u32 = 1 << 27;
 
@@ -34,6 +36,8 @@ pub enum NextStep {
     OnDemand,
     /// The receiver is cut through likewise: it takes the packet and acknowledges it.
     Receive,
+    /// The far end is in another part of the run, where the arrival is an event.
+    Leave,
 }
 
 /// A link on a route.
@@ -60,16 +64,18 @@ pub struct Routes {
 pub type RouteIndex = BTreeMap<Vec<Hop>, Route>;
 
 impl Routes {
-    /// The route over these links; `services` says how each link is served, `received` whether the receiver is cut through.
+    /// The route over these links; `plan` says how each link is served, `received` whether the receiver is cut through.
     pub(crate) fn add(
         &mut self,
         links: &[u32],
-        services: &[Service],
+        plan: &Plan,
         received: bool,
         index: &mut RouteIndex,
     ) -> Route {
         let hop = |(i, &link): (usize, &u32)| {
+            let services = &plan.services;
             let next = match links.get(i + 1) {
+                _ if plan.crosses(link) => NextStep::Leave,
                 Some(&after) if services[after as usize] == Service::CutThrough => NextStep::CutThrough,
                 Some(&after) if services[after as usize].is_fed_by(link) => NextStep::OnDemand,
                 None if received => NextStep::Receive,

@@ -86,6 +86,26 @@ impl Paths {
         posted
     }
 
+    /// Takes the signals that were posted last on a path which ends in another part of the run.
+    pub(crate) fn take_posted(&mut self, path: u32) -> Vec<Signal> {
+        self.paths[path as usize].on_the_way.pop_back().unwrap_or_default()
+    }
+
+    /// Signals of another part of the run are on their way.
+    pub(crate) fn expect(&mut self, path: u32, signals: Vec<Signal>) {
+        self.paths[path as usize].on_the_way.push_back(signals);
+    }
+
+    /// Adds what another part of the run has counted, and what is on its way there.
+    pub(crate) fn absorb(&mut self, other: Paths) {
+        for (own, other) in self.paths.iter_mut().zip(other.paths) {
+            own.counts.sent += other.counts.sent;
+            own.counts.lost += other.counts.lost;
+            own.counts.delivered += other.counts.delivered;
+            own.on_the_way.extend(other.on_the_way);
+        }
+    }
+
     /// The oldest signals of a path arrive: the receiver, and the signals.
     pub fn arrive(&mut self, path: u32) -> (Target, Vec<Signal>) {
         let path = &mut self.paths[path as usize];

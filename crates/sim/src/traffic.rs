@@ -44,6 +44,8 @@ pub enum Source<C: Clock> {
     Udp(udp::Source),
     /// An external host, and the state its TCP reports, if it is TCP.
     Outside(Option<outside::Sender>),
+    /// It is in another part of the run.
+    Elsewhere,
 }
 
 impl<C: Clock> Source<C> {
@@ -84,7 +86,7 @@ impl<C: Clock> Source<C> {
                 let first = source.start(host.now());
                 wait(first, host);
             }
-            Source::Outside(_) => {}
+            Source::Outside(_) | Source::Elsewhere => {}
         }
     }
 
@@ -94,7 +96,7 @@ impl<C: Clock> Source<C> {
             Source::Tcp(sender) => sender.stop(),
             Source::Requests(requests) => requests.stop(),
             Source::Udp(_) => host.cancel_timer(TimerKind::Send),
-            Source::Outside(_) => {}
+            Source::Outside(_) | Source::Elsewhere => {}
         }
     }
 
@@ -104,7 +106,7 @@ impl<C: Clock> Source<C> {
         match self {
             Source::Tcp(sender) => sender.on_ack(ack, host),
             Source::Requests(requests) => requests.on_ack(ack, host),
-            Source::Udp(_) | Source::Outside(_) => {}
+            Source::Udp(_) | Source::Outside(_) | Source::Elsewhere => {}
         }
     }
 
@@ -124,13 +126,13 @@ impl<C: Clock> Source<C> {
             Source::Tcp(sender) => sender.on_timer(which, host),
             Source::Requests(requests) => requests.on_timer(which, host),
             Source::Udp(source) => send_datagram(source, host),
-            Source::Outside(_) => {}
+            Source::Outside(_) | Source::Elsewhere => {}
         }
     }
 
     /// Whether it is a TCP sender.
     pub fn is_tcp(&self) -> bool {
-        !matches!(self, Source::Udp(_) | Source::Outside(None))
+        !matches!(self, Source::Udp(_) | Source::Outside(None) | Source::Elsewhere)
     }
 
     /// A TCP sender's congestion window and slow-start threshold in segments.
@@ -139,7 +141,7 @@ impl<C: Clock> Source<C> {
             Source::Tcp(sender) => Some((sender.cwnd(), sender.ssthresh())),
             Source::Requests(r) => Some((r.sender.cwnd(), r.sender.ssthresh())),
             Source::Outside(sender) => sender.map(|s| (s.cwnd, s.ssthresh)),
-            Source::Udp(_) => None,
+            Source::Udp(_) | Source::Elsewhere => None,
         }
     }
 
@@ -149,7 +151,7 @@ impl<C: Clock> Source<C> {
             Source::Tcp(sender) => sender.tally(),
             Source::Requests(requests) => requests.sender.tally(),
             Source::Outside(sender) => sender.map_or_else(Tally::default, |s| s.tally),
-            Source::Udp(_) => Tally::default(),
+            Source::Udp(_) | Source::Elsewhere => Tally::default(),
         }
     }
 }

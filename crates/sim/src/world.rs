@@ -7,6 +7,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::{Cause, Notes};
 
+use crate::agenda::Moment;
 use crate::calendar::{Calendar, Event};
 use crate::clock::Clock;
 use crate::drops::Drops;
@@ -18,6 +19,7 @@ use crate::measure::Measures;
 use crate::network::NodeId;
 use crate::outcome::{Download, FlowCounts, VerdictPoint, VerdictRow};
 use crate::packet::Slab;
+use crate::parts::border::Border;
 use crate::path::stepped::Figures;
 use crate::route::Routes;
 use crate::run_log::{Code, Log, LogRow};
@@ -95,12 +97,14 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub(crate) figures: Figures,
     /// Pages of the web by number.
     pub pages: Vec<PageLoad>,
-    /// Pages and chunks of video that have been received whole.
-    pub downloads: Vec<Download>,
+    /// Pages and chunks of video that have been received whole, with the moment at which that was known.
+    pub(crate) downloads: Vec<(Moment<C>, Download)>,
     /// The measurements beyond counts, if anything is.
     pub measures: Option<Box<Measures>>,
     /// Receives every packet's events at every link, if the run is logged.
     pub log: Option<Log>,
+    /// What leads to other parts, if the run is simulated in parts.
+    pub(crate) border: Option<Box<Border>>,
 }
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -137,6 +141,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             downloads: Vec::new(),
             measures: None,
             log,
+            border: None,
         }
     }
 

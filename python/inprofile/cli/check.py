@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from .._input import visible
-from .common import File, Json, Own, Refused, Set, emit, guarded, open_scenario, say, show
+from .common import File, Json, Own, PerRun, Refused, Set, emit, guarded, open_scenario, say, show
 from .effort import ASK_FROM, long, packets_text
 from .memory import MANY, gigabytes
 
@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 @guarded
-def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = False) -> None:
+def check(
+    file: File,
+    set_: Set = None,
+    mechanism: Own = None,
+    threads_per_run: PerRun = 1,
+    json_: Json = False,
+) -> None:
     """Check an experiment: draw its topology, print every effective value, and warn of what looks odd."""
     scenario = open_scenario(file, set_)
     found = scenario.check()
@@ -39,6 +45,10 @@ def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = Fal
         f"\nExpected: {packets_text(each)} per run, {packets_text(each * runs)} in"
         f" {runs:,} run{'s' * (runs != 1)}{asked}."
     )
+    if threads_per_run > 1:
+        from ..run.pool import in_parts
+
+        say(in_parts(scenario, threads_per_run))
     if scenario.flows >= MANY:
         memory = gigabytes(scenario.expected_memory(seeds=1))
         say(f"Its {scenario.flows:,} flows take at least {memory} of memory in each run.")

@@ -77,6 +77,15 @@ Jobs = Annotated[
         help="Number of threads; default: one per core. Does not change any result.",
     ),
 ]
+PerRun = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=MOST_THREADS,
+        help="Of these threads, how many each run has: its network is cut along links with a delay, where"
+        " that is expected to be faster. Does not change any result.",
+    ),
+]
 Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
 Planned = Annotated[
     bool, typer.Option("--plan", help="Print what would be run and about how long it takes, then exit.")

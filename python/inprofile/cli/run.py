@@ -21,6 +21,7 @@ from .common import (
     Latex,
     Out,
     Own,
+    PerRun,
     Refused,
     Set,
     Terminated,
@@ -61,6 +62,7 @@ def run(
     set_: Set = None,
     mechanism: Own = None,
     jobs: Jobs = None,
+    threads_per_run: PerRun = 1,
     out: Out = None,
     trace: Trace = False,
     latex: Latex = None,
@@ -135,13 +137,18 @@ def run(
     # Before the runs, as it refuses links that are not there.
     _write_packets(scenario, chosen[0], pcap, at or [], snaplen, ns2_trace)
     from ..run.experiments import run_many
-    from ..run.pool import Local
+    from ..run.pool import Local, in_parts
+
+    if threads_per_run > 1:
+        print(in_parts(scenario, threads_per_run, chosen[0], trace=trace), file=sys.stderr)
 
     with progress(f"{scenario.title}, {packets_text(packets)}") as tell:
+        where = Local(jobs, tell.under_way, threads_per_run)
         if out is None or runs == 1:
-            (result,) = run_many([(scenario, chosen)], Local(jobs, tell.under_way), tell, trace=trace)
+            (result,) = run_many([(scenario, chosen)], where, tell, trace=trace)
         else:
             more = {"jobs": jobs, "trace": trace, "progress": tell, "under_way": tell.under_way}
+            more["threads_per_run"] = threads_per_run
             result = _run_kept(scenario, which, out, **more)
     if out is not None and runs == 1:
         result.write(out)

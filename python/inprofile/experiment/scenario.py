@@ -247,12 +247,14 @@ class Scenario:
         jobs: int | None = None,
         trace: bool = False,
         progress: Callable[[int, int], None] | None = None,
+        threads_per_run: int = 1,
     ) -> Result:
         """Run it once a seed.
 
         `seeds` is how many (1 … n) or which; default: as many as the experiment says. `jobs` is the number
-        of threads; default: one per core. Neither changes a single bit of any run. `trace` keeps every
-        verdict with the figures behind it. `progress` is told runs finished and runs in all.
+        of threads; default: one per core. Each run has `threads_per_run` of them, where it is expected to be
+        faster in parts. None of these changes a single bit of any run. `trace` keeps every verdict with the
+        figures behind it. `progress` is told runs finished and runs in all.
 
         >>> from inprofile import STARTER
         >>> parse(STARTER).with_(duration="30 s").run(seeds=[3, 7]).seeds
@@ -264,7 +266,8 @@ class Scenario:
         from ..run.pool import Local
 
         which = self.seeds if seeds is None else seeds
-        return run_many([(self, which)], Local(jobs), progress, trace=trace)[0]
+        where = Local(jobs, threads_per_run=threads_per_run)
+        return run_many([(self, which)], where, progress, trace=trace)[0]
 
     def live(
         self,

@@ -53,6 +53,7 @@ def run_kept(
     trace: bool = False,
     progress: Callable[[int, int], None] | None = None,
     under_way: Callable[[float], None] | None = None,
+    threads_per_run: int = 1,
 ) -> Result:
     """Run an experiment as `Scenario.run` does and write its result into `out`; keep what has finished.
 
@@ -86,7 +87,7 @@ def run_kept(
     try:
         beat()
         if left := tuple(seed for seed in which if (0, seed) not in ledger.done):
-            backend = Local(jobs, under_way)
+            backend = Local(jobs, under_way, threads_per_run)
             backend.run([Task(0, scenario, left, each)], TABLES, ledger.keep, beat, trace=trace)
         tables = whole(ledger.take_all(), TABLES, which)
         result = Result(tables, scenario.provenance(which))

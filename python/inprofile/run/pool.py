@@ -16,7 +16,7 @@ from .pieces import Gathered, Piece
 from .runnable import Runnable
 from .storage import TABLES
 
-__all__ = ["Backend", "BackendError", "Local", "Task", "chunked", "run_each", "threads"]
+__all__ = ["Backend", "BackendError", "Local", "Task", "chunked", "in_parts", "run_each", "threads"]
 
 #: Data packets of runs that one thread makes in one go: some hundredths of a second.
 _CHUNK_PACKETS = 20_000
@@ -78,13 +78,19 @@ class Local:
 
     together = 1024
 
-    def __init__(self, jobs: int | None = None, under_way: Callable[[float], None] | None = None) -> None:
-        """On `jobs` threads, one a core by default.
+    def __init__(
+        self,
+        jobs: int | None = None,
+        under_way: Callable[[float], None] | None = None,
+        threads_per_run: int = 1,
+    ) -> None:
+        """On `jobs` threads, one a core by default, of which each run has `threads_per_run`.
 
         `under_way` is told what the runs are worth that have not finished, by the time that is simulated.
         """
         self._threads = threads(jobs)
         self._under_way = under_way
+        self._per_run = threads_per_run
 
     def begin(self, work: str, done: Callable[[Piece], None]) -> None:
         """Nothing has to be made ready here."""
@@ -128,9 +134,28 @@ class Local:
         beaten = [time.monotonic()]
         try:
             work = [(task.scenario, task.seeds) for task in chunks]
-            run_each(work, self._threads, take, tell, trace=trace, under_way=self._under_way)
+            run_each(
+                work,
+                self._threads,
+                take,
+                tell,
+                trace=trace,
+                under_way=self._under_way,
+                threads_per_run=self._per_run,
+            )
         finally:
             hand_over()
+
+
+def in_parts(scenario: Runnable, threads: int, seed: int = 1, *, trace: bool = False) -> str:
+    """A sentence on the parts in which a run is simulated on so many threads, or why it is in one piece."""
+    parts, lookahead, largest, speed_up, whole = scenario._inner.in_parts(seed, threads, trace)
+    if whole is not None:
+        return f"Each run in one piece: {whole}."
+    return (
+        f"Each run in {parts} parts: lookahead {1e3 * lookahead:.3g} ms, {100 * largest:.0f} % of the work in"
+        f" the largest, expected to be {speed_up:.1f} times as fast on {parts} cores as in one piece."
+    )
 
 
 def chunked(tasks: Sequence[Task], packets: float, most: int) -> list[Task]:
@@ -159,12 +184,14 @@ def run_each(
     *,
     trace: bool = False,
     under_way: Callable[[float], None] | None = None,
+    threads_per_run: int = 1,
 ) -> None:
     """Run every experiment with its seeds; `done(index, results)` has each as soon as it is finished.
 
-    `progress(finished, all)` is told of runs, `under_way` what those that have not finished are worth. What
-    any of them raises ends the runs, and so does Ctrl-C (KeyboardInterrupt). Where a mechanism is written in
-    Python, the first run that has it is made twice: NotDeterministic says that the two differ.
+    Each run has `threads_per_run` of the `jobs` threads. `progress(finished, all)` is told of runs,
+    `under_way` what those that have not finished are worth. What any of them raises ends the runs, and so
+    does Ctrl-C (KeyboardInterrupt). Where a mechanism is written in Python, the first run that has it is made
+    twice: NotDeterministic says that the two differ.
     """
 
     def tell(finished: int, runs: int, worth: float) -> None:
@@ -180,7 +207,8 @@ def run_each(
             own.update(scenario._inner.own)
             _same_twice(scenario, seeds[0])
     try:
-        _internal.run([(s._inner, list(seeds)) for s, seeds in work], jobs, trace, done, tell)
+        chosen = [(s._inner, list(seeds)) for s, seeds in work]
+        _internal.run(chosen, jobs, trace, done, tell, threads_per_run)
     finally:
         spent(own, time.process_time() - began)
 

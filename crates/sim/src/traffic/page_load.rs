@@ -53,6 +53,11 @@ impl PageLoad {
 }
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
+    /// A page or a chunk of video has been received whole, as is known now.
+    pub(crate) fn note_download(&mut self, download: Download) {
+        self.downloads.push(((self.now, self.order), download));
+    }
+
     /// A connection of a page asks for an object: how many segments it has. `None`: there are no more.
     pub fn ask_for_object(&mut self, page: u32) -> Option<u32> {
         self.pages[page as usize].ask()
@@ -78,7 +83,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         };
         let (next, think) = (page.next, page.think);
         let start = download.completed + think;
-        self.downloads.push(download);
+        self.note_download(download);
         let Some(next) = next else { return };
         for flow in self.pages[next as usize].connections() {
             self.flows[flow as usize].start = start;

@@ -119,7 +119,7 @@ impl<C: Clock> Requests<C> {
             Application::Page(page) => host.world.object_arrived(*page),
             Application::Video(player) => {
                 let stalled = player.arrived(bits, received.since(asked), received);
-                host.world.downloads.push(Download {
+                host.world.note_download(Download {
                     flow: host.flow,
                     number: player.asked - 1,
                     size: Bytes((bits / 8.0) as u64),

@@ -1,0 +1,139 @@
+//! One run in several parts: the outcome is that of the run in one piece, to the last bit, wherever the network is cut and however many
+//! threads there are.
+
+use crate::random;
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use inprofile_core::registry::Registry;
+use inprofile_core::rng::Rng;
+use inprofile_sim::engine;
+use inprofile_sim::network::Network;
+use inprofile_sim::outcome::Outcome;
+use inprofile_sim::parts::{self, balance::balanced, cut::Cut};
+
+fn whole(network: Network) -> Outcome {
+    engine::run(network, &AtomicBool::new(false), None).expect("it runs")
+}
+
+fn in_parts(network: Network, cut: &Cut, threads: usize) -> Outcome {
+    parts::run(network, cut, threads, &AtomicBool::new(false), &AtomicU64::new(0)).expect("it runs")
+}
+
+/// Equal but for the number of events: what crosses from one part to another is an event there.
+fn assert_same(whole: &Outcome, mut parts: Outcome, text: &str) {
+    parts.events = whole.events;
+    // As text: gauges may be NaN.
+    for (i, (a, b)) in whole.links.iter().zip(&parts.links).enumerate() {
+        assert_eq!(format!("{a:?}"), format!("{b:?}"), "link {i}\n{text}");
+    }
+    for (i, (a, b)) in whole.flows.iter().zip(&parts.flows).enumerate() {
+        assert_eq!(format!("{a:?}"), format!("{b:?}"), "flow {i}\n{text}");
+    }
+    assert_eq!(format!("{whole:?}"), format!("{parts:?}"), "{text}");
+}
+
+/// How many random experiments: INPROFILE_CASES, else a few.
+fn cases() -> u64 {
+    std::env::var("INPROFILE_CASES").map_or(60, |text| text.parse().expect("INPROFILE_CASES is a number"))
+}
+
+#[test]
+fn any_cut_leaves_the_same_outcome() {
+    let registry = Registry::default();
+    let mut divided = 0;
+    for number in 0..cases() {
+        let drawn = random::draw(number, &registry);
+        let network = || drawn.scenario.network(number, false);
+        let mut rng = Rng::for_component(number, "cut");
+        let most = 2 + rng.below(3);
+        let wanted: Vec<u32> = network().nodes.iter().map(|_| rng.below(most)).collect();
+        let cut = Cut::wanted(&network(), |node| wanted[node as usize]);
+        if cut.parts() < 2 {
+            continue;
+        }
+        divided += 1;
+        // Where cores are busy with something else, threads wait for each other long; what is computed is the same.
+        let threads = if number % 8 == 0 { 3 } else { 1 };
+        let text = format!("{cut:?} on {threads} threads\n{}", drawn.text);
+        assert_same(&whole(network()), in_parts(network(), &cut, threads), &text);
+    }
+    println!("{divided} of {} random experiments in parts", cases());
+    assert!(3 * divided > cases(), "{divided} of {} were cut", cases());
+}
+
+const TREE: &str = r#"
+title = "A tree"
+duration = "200 ms"
+measure = { from = "50 ms", at = "uplink-1" }
+[[trees]]
+name = "isp"
+root = "core"
+levels = [
+  { name = "uplink", fan_out = 1, rate = "40 Mbit/s", delay = "2 ms", queue = { aqm = "fq_codel", limit = "100 packets" } },
+  { name = "street", fan_out = 4, rate = "12 Mbit/s", delay = "3 ms", queue = { aqm = "red", limit = "30 packets", min_th = "3 packets", max_th = "12 packets", max_p = 0.1 }, marker = { kind = "token_bucket", rate = "8 Mbit/s", depth = "10 packets" } },
+]
+flows = [
+  { name = "gold", count = 2, join = { rate = "30 Mbit/s" }, rtt = "20 ms", contract = "1 Mbit/s", marker = { kind = "token_bucket", depth = "5 packets" } },
+  { name = "basic", count = 3, join = { rate = "30 Mbit/s" }, rtt = "14..40 ms", tcp = { profile = "linux", congestion = "bbr" } },
+]
+[[monitors]]
+queue = "street-1-2"
+every = "7 ms"
+[[monitors]]
+flows = "gold-1-1"
+every = "10 ms"
+"#;
+
+fn tree(set: &[(&str, &str)]) -> inprofile_experiment::Scenario {
+    let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+    inprofile_experiment::Scenario::parse(TREE, "tree.toml", &set, &Registry::default())
+        .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()))
+}
+
+#[test]
+fn three_cuts_of_a_tree_on_any_number_of_threads() {
+    let scenario = tree(&[]);
+    let network = || scenario.network(1, false);
+    let once = whole(network());
+    let nodes = network().nodes.len() as u32;
+    let cuts = [
+        // Hosts in one, the tree in the other.
+        Cut::wanted(&network(), |node| u32::from(node < 6)),
+        Cut::wanted(&network(), |node| node % 3),
+        // Every node by itself.
+        Cut::wanted(&network(), |node| node),
+    ];
+    assert_eq!(cuts.each_ref().map(Cut::parts), [2, 3, nodes]);
+    for (cut, threads) in cuts.iter().flat_map(|cut| [1, 2, 3, 8].map(|threads| (cut, threads))) {
+        assert_same(&once, in_parts(network(), cut, threads), &format!("{cut:?} on {threads} threads"));
+    }
+}
+
+/// Not run: at a hundred times the rates there is enough to do between meetings.
+#[test]
+fn a_tree_is_cut_where_parts_have_about_as_much_to_do() {
+    let rates = [("uplink", "4 Gbit/s"), ("street", "1.2 Gbit/s")]
+        .map(|(l, r)| (format!("trees.isp.levels.{l}.rate"), r));
+    let network = tree(&rates.each_ref().map(|(key, rate)| (key.as_str(), *rate))).network(1, false);
+    let found = balanced(&network, 2);
+    assert_eq!((found.cut.parts(), found.whole), (2, None));
+    assert!(found.largest < 0.65, "{found:?}");
+    assert!(found.speed_up > 1.1 && found.cut.lookahead().0 >= 2_000_000_000, "{found:?}");
+    let slow = balanced(&tree(&[]).network(1, false), 2);
+    assert_eq!(slow.whole, Some("parts would wait for each other longer than they would save"));
+}
+
+#[test]
+fn what_is_seen_at_once_stays_together() {
+    let network = tree(&[("trees.isp.levels.street.delay", "0 s")]).network(1, false);
+    let cut = Cut::wanted(&network, |node| node);
+    let at = |name: &str| cut.part_of(network.nodes.iter().position(|n| n == name).unwrap() as u32);
+    assert_eq!([at("street-1-1"), at("street-1-4")], [at("uplink-1"); 2]);
+    assert_ne!(at("core"), at("uplink-1"));
+    let traced = balanced(&tree(&[]).network(1, true), 2);
+    assert_eq!(
+        (traced.cut.parts(), traced.whole),
+        (1, Some("a trace numbers packets in the order of the whole run"))
+    );
+}

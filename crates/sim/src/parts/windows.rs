@@ -1,0 +1,238 @@
+//! The windows of time that all parts of a run simulate at once, and the exchange at their ends.
+//!
+//! A window ends one lookahead after the earliest moment at which anything may still leave a part. Threads meet once a window: what leaves
+//! a part is laid out for the others, with the part's earliest moment, and everybody finds the end of the next window from these. Two
+//! sets of both take turns, so that a thread that is ahead writes into one while others still read the other.
+
+use std::mem::take;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use inprofile_core::units::Duration;
+
+use crate::calendar::Event;
+use crate::clock::Exact;
+use crate::engine::{Failure, Run};
+use crate::event::EventKind;
+use crate::parts::Windows;
+use crate::parts::border::Letter;
+
+/// How often a thread looks whether the others have come before it sleeps: some microseconds.
+const LOOKS: u32 = 4096;
+
+/// Runs all parts to the end of the run, on up to so many threads.
+///
+/// # Errors
+/// [`Failure::Stopped`] if `stop` was set.
+pub(crate) fn run(
+    parts: &mut [Run<Exact, false>],
+    lookahead: Duration,
+    threads: usize,
+    stop: &AtomicBool,
+    reached: &AtomicU64,
+) -> Result<Windows, Failure> {
+    let all = parts.len();
+    let each = all.div_ceil(threads.max(1));
+    let first = parts.iter_mut().map(|run| run.world.earliest()).min().unwrap_or(u64::MAX);
+    let shared = Shared {
+        turns: [Turn::new(all), Turn::new(all)],
+        first,
+        lookahead,
+        meeting: Meeting::new(all.div_ceil(each)),
+        stop,
+        reached,
+    };
+    let windows = std::thread::scope(|scope| {
+        let mut groups = (0..all).step_by(each).zip(parts.chunks_mut(each));
+        let own = groups.next();
+        for (number, group) in groups {
+            let shared = &shared;
+            scope.spawn(move || {
+                shared.work(number, group);
+            });
+        }
+        own.map_or_else(Windows::default, |(number, group)| shared.work(number, group))
+    });
+    if shared.turns.iter().any(|t| t.stopped.load(Ordering::Relaxed)) {
+        Err(Failure::Stopped)
+    } else {
+        Ok(windows)
+    }
+}
+
+/// What parts lay out for each other.
+struct Turn {
+    /// What leaves for each part, from each part: `letters[to][from]`.
+    letters: Vec<Vec<Mutex<Vec<Letter>>>>,
+    /// The earliest moment at which anything may still leave each part.
+    earliest: Vec<AtomicU64>,
+    /// How many events each part has handled.
+    events: Vec<AtomicU64>,
+    /// A part was stopped.
+    stopped: AtomicBool,
+}
+
+impl Turn {
+    fn new(parts: usize) -> Turn {
+        let boxes = || (0..parts).map(|_| Mutex::default()).collect();
+        Turn {
+            letters: (0..parts).map(|_| boxes()).collect(),
+            earliest: (0..parts).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            events: (0..parts).map(|_| AtomicU64::new(0)).collect(),
+            stopped: AtomicBool::new(false),
+        }
+    }
+}
+
+struct Shared<'a> {
+    turns: [Turn; 2],
+    /// The earliest moment of all parts at the start of the run.
+    first: u64,
+    lookahead: Duration,
+    meeting: Meeting,
+    stop: &'a AtomicBool,
+    reached: &'a AtomicU64,
+}
+
+impl Shared<'_> {
+    /// One thread, with the parts from this number on.
+    fn work(&self, number: usize, parts: &mut [Run<Exact, false>]) -> Windows {
+        let _leaves = Leaves(&self.meeting);
+        let (mut earliest, mut windows) = (self.first, Windows::default());
+        for turn in (0..2).cycle() {
+            let (here, before) = (&self.turns[turn], &self.turns[1 - turn]);
+            let until = earliest.saturating_add(self.lookahead.0);
+            for (place, run) in (number..).zip(&mut *parts) {
+                collect(run, &before.letters[place]);
+                self.simulate(run, place, until, here);
+            }
+            if !self.meeting.meet() || here.stopped.load(Ordering::Relaxed) {
+                return windows;
+            }
+            windows.count += 1;
+            windows.critical += most(&here.events);
+            if parts.iter().all(|run| run.over) {
+                break;
+            }
+            earliest = least(&here.earliest);
+        }
+        // All end in the same window. What is still on its way counts as in flight.
+        for (place, run) in (number..).zip(parts) {
+            self.turns.iter().for_each(|turn| collect(run, &turn.letters[place]));
+        }
+        windows
+    }
+
+    /// A part simulates a window, and lays out what leaves it.
+    fn simulate(&self, run: &mut Run<Exact, false>, place: usize, until: u64, here: &Turn) {
+        let pause = EventKind::Pause;
+        run.world.calendar.push(Event::new(until, pause.rank(), pause.pack()));
+        let (nobody, events) = (AtomicU64::new(0), run.events);
+        let reached = if place == 0 { self.reached } else { &nobody };
+        if run.advance(self.stop, reached).is_err() {
+            here.stopped.store(true, Ordering::Relaxed);
+        }
+        here.events[place].store(run.events - events, Ordering::Relaxed);
+        let mut earliest = run.world.earliest();
+        if let Some(border) = &mut run.world.border {
+            for (to, letters) in border.out.iter_mut().enumerate().filter(|(_, letters)| !letters.is_empty())
+            {
+                earliest = letters.iter().map(|l| l.at).fold(earliest, u64::min);
+                let mut there = here.letters[to][place].lock().unwrap_or_else(PoisonError::into_inner);
+                there.append(letters);
+            }
+        }
+        here.earliest[place].store(earliest, Ordering::Relaxed);
+    }
+}
+
+fn least(of: &[AtomicU64]) -> u64 {
+    of.iter().map(|n| n.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX)
+}
+
+fn most(of: &[AtomicU64]) -> u64 {
+    of.iter().map(|n| n.load(Ordering::Relaxed)).max().unwrap_or(0)
+}
+
+/// A part takes what has been laid out for it.
+fn collect(run: &mut Run<Exact, false>, letters: &[Mutex<Vec<Letter>>]) {
+    for from in letters {
+        let letters = take(&mut *from.lock().unwrap_or_else(PoisonError::into_inner));
+        letters.into_iter().for_each(|letter| run.world.take_letter(letter));
+    }
+}
+
+/// Where threads wait for each other: looking for a while, then asleep.
+struct Meeting {
+    all: usize,
+    here: AtomicUsize,
+    held: AtomicUsize,
+    asleep: AtomicUsize,
+    /// A thread has left for good, as it panicked.
+    broken: AtomicBool,
+    lock: Mutex<()>,
+    bell: Condvar,
+}
+
+impl Meeting {
+    fn new(all: usize) -> Meeting {
+        Meeting {
+            all,
+            here: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
+            asleep: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            lock: Mutex::new(()),
+            bell: Condvar::new(),
+        }
+    }
+
+    /// Waits until all have come. False: one never will.
+    fn meet(&self) -> bool {
+        let held = self.held.load(Ordering::SeqCst);
+        if self.here.fetch_add(1, Ordering::SeqCst) + 1 == self.all {
+            self.here.store(0, Ordering::SeqCst);
+            self.end(held + 1);
+        } else {
+            let broken = || self.broken.load(Ordering::SeqCst);
+            self.wait_for(|| self.held.load(Ordering::SeqCst) != held || broken());
+        }
+        !self.broken.load(Ordering::SeqCst)
+    }
+
+    fn wait_for(&self, over: impl Fn() -> bool) {
+        for _ in 0..LOOKS {
+            if over() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        while !over() {
+            guard = self.bell.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// The meeting is over.
+    fn end(&self, held: usize) {
+        self.held.store(held, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            let _guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+            self.bell.notify_all();
+        }
+    }
+}
+
+/// Lets the others go if a thread panics.
+struct Leaves<'a>(&'a Meeting);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::SeqCst);
+            self.0.end(self.0.held.load(Ordering::SeqCst) + 1);
+        }
+    }
+}
