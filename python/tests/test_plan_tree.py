@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from inprofile.cli import app
 from inprofile.experiment.scenario import Scenario
 from inprofile.studies.plan.tree.answer import fits
+from inprofile.studies.plan.tree.htb import classes
 from inprofile.studies.plan.tree.network import TreeError, network_of
 from inprofile.studies.plan.tree.words import as_json, as_text
 
@@ -96,3 +97,32 @@ def test_refused_on_the_command_line(tmp_path: Path) -> None:
         answer = CliRunner().invoke(app, ["plan", "tree", str(file), *more, "--json"])
         assert answer.exit_code == 2
         assert said in json.loads(answer.stdout)["error"]
+
+
+def test_a_tree_as_classes_of_htb(tmp_path: Path) -> None:
+    text, unsaid = classes(Scenario(TREE, "tree.toml"), "eth1")
+    assert text.splitlines()[:3] == [
+        "qdisc replace dev eth1 root handle 1: htb",
+        "# uplink-1",
+        "class add dev eth1 parent 1: classid 1:1 htb rate 18000000bit ceil 18000000bit",
+    ]
+    # A street has what was sold below it, and may take its whole link.
+    assert "class add dev eth1 parent 1:1 classid 1:4 htb rate 5000000bit ceil 10000000bit" in text
+    assert text.count("pfifo limit 20") == 3
+    assert unsaid[0].startswith("drop_tail of uplink: HTB has queues at leaves alone")
+    file, out = tmp_path / "tree.toml", tmp_path / "tree.tc"
+    file.write_text(TREE)
+    answer = CliRunner().invoke(app, ["export", str(file), "--tc", str(out), "--dev", "eth1"])
+    assert answer.exit_code == 0
+    assert out.read_text() == text
+
+
+def test_what_htb_cannot_have_is_refused(tmp_path: Path) -> None:
+    for change, said in (
+        ({"trees.isp.direction": "up"}, "leads up"),
+        ({"trees.isp.levels.street.queue": {"aqm": "codel", "limit": "50 packets"}}, "street-1-1 is codel"),
+    ):
+        with pytest.raises(TreeError, match=said):
+            classes(Scenario(TREE, "tree.toml").with_(change), "eth0")
+    answer = CliRunner().invoke(app, ["export", "x.toml"])
+    assert answer.exit_code == 2

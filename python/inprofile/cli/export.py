@@ -1,15 +1,17 @@
-"""`inprofile export`: results, sweeps and traces as CSV."""
+"""`inprofile export`: results, sweeps and traces as CSV, a tree as HTB's classes."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._input import visible
 from ..run.csv_files import check_csv_place, write_csv
 from ..run.storage import MANIFEST, ResultError
-from .common import Json, Refused, emit, guarded, say
+from .common import Json, Refused, emit, guarded, open_scenario, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,20 +23,38 @@ def export(
         Path,
         typer.Argument(
             metavar="FROM",
-            help="A folder that run --out or sweep --out has written, or a trace file of ns-2.",
+            help="A folder that run --out or sweep --out has written, or a trace file of ns-2; with --tc an"
+            " experiment with a tree.",
             show_default=False,
         ),
     ],
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option("--csv", help="The folder for the CSV files and units.csv.", show_default=False),
-    ],
+    ] = None,
     headers: Annotated[
         bool, typer.Option("--unit-headers", help="Put units into the headings too: goodput [bit/s].")
     ] = False,
+    tc: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the tree of an experiment to this file, as classes of Linux's HTB for tc -batch.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option("--dev", help="The interface, with --tc.")] = "eth0",
     json_: Json = False,
 ) -> None:
-    """Write the tables of a result, a sweep or an ns-2 trace as CSV, with the units of their columns."""
+    """Write a result, a sweep or an ns-2 trace as CSV, with units, or a tree as HTB's classes (--tc)."""
+    if (out is None) == (tc is None):
+        raise Refused("write --csv FOLDER for tables, or --tc FILE for the tree of an experiment")
+    if tc is not None:
+        if headers:
+            raise Refused("--unit-headers is of --csv: remove it")
+        _htb(source, tc, device, json_)
+        return
+    assert out is not None  # noqa: S101
     check_csv_place(out)
     tables = _tables(source)
     names = write_csv(tables, out, headers=headers)
@@ -44,6 +64,26 @@ def export(
     else:
         lines = "\n".join(f"  {name}.csv, {n:,} row{'s' * (n != 1)}" for name, n in rows.items())
         say(f"Written to {out}:\n{lines}\n  units.csv, the unit and meaning of each column")
+
+
+def _htb(source: Path, place: Path, device: str, json_: bool) -> None:
+    """Write the classes of a tree; say what they do not have."""
+    from ..run.storage import write_whole
+    from ..studies.plan.tree.htb import classes
+    from ..studies.plan.tree.network import TreeError
+
+    if not re.fullmatch(r"[\w.@-]{1,15}", device, re.ASCII):
+        raise Refused(f"--dev {visible(device)}: this is no interface's name: write one such as eth0")
+    try:
+        text, unsaid = classes(open_scenario(source, None), device)
+    except TreeError as error:
+        raise Refused(visible(str(error))) from None
+    write_whole(place, text.encode())
+    if json_:
+        emit({"folder": str(place.parent), "files": [place.name], "rows": {}, "unsaid": unsaid})
+        return
+    left = "".join(f"\n  {line}" for line in unsaid)
+    say(visible(f"Written to {place}; tc -batch {place} sets it up. What it does not have:{left}"))
 
 
 def _tables(source: Path) -> dict[str, pa.Table]:

@@ -157,7 +157,9 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
         _of("The page as a file.", {"file": _TEXT, "left_out": {}}),
     ],
     "trace": [_of("What was written.", {"file": _TEXT})],
-    "export": [_of("What was written.", {"folder": _TEXT, "files": _TEXTS, "rows": {}})],
+    "export": [
+        _of("What was written.", {"folder": _TEXT, "files": _TEXTS, "rows": {}}, unsaid=_TEXTS),
+    ],
     "plot": [_of("What was drawn.", {"file": _TEXT, "inches": {}})],
     "pack": [
         _of(

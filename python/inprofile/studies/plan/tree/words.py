@@ -57,10 +57,9 @@ def as_text(answer: Answer) -> str:
         f"{network.scenario.title}\nThe tree {network.name}: how many more customers fit, where"
         f" {100 * network.kept:g} % of the contracts are kept. {answer.runs:,} runs."
     )
-    table = text_table(
-        ["more below", "of", "there", "sold by contract", "fit", "contracts kept", "do not fit", "then kept"],
-        [_row(answer, fit) for fit in answer.fits],
-    )
+    heading = ["more below", "group", "there", "sold by contract", "fit", "contracts kept"]
+    heading += ["do not fit", "then kept"]
+    table = text_table(heading, [_row(answer, fit) for fit in answer.fits])
     return "\n\n".join([head, table, "\n".join(map(_sentence, answer.fits))])
 
 
