@@ -126,6 +126,8 @@ soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzze
 	@$(BIN)/python validation/causes.py
 	$(say) "Soak: 60 policers and 200 captures without one, diagnosed"
 	@$(BIN)/python validation/policers.py
+	$(say) "Soak: the plan of a tree that the guide shows"
+	@$(BIN)/python validation/tree_guide.py
 
 # What cargo-fuzz builds with.
 FUZZ := -Cpasses=sancov-module \

@@ -40,6 +40,14 @@ def tree(
             show_default=False,
         ),
     ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Runs of each number that is tried; of the answer twice as many.",
+        ),
+    ] = 3,
     mechanism: Own = None,
     jobs: Jobs = None,
     backend: Where = "threads",
@@ -59,7 +67,7 @@ def tree(
         kinds = network.chosen(group)
     except (ActivityError, TreeError) as error:
         raise Refused(visible(str(error))) from None
-    runs = expected_runs(network, kinds)
+    runs = expected_runs(network, kinds, seeds)
     affordable(
         runs * scenario.expected_packets(seeds=1),
         yes,
@@ -78,6 +86,7 @@ def tree(
         answer = fits(
             network,
             kinds,
+            seeds=seeds,
             backend=where,
             tell=lambda text: print(visible(text, lines=False), file=sys.stderr),
             count=count,

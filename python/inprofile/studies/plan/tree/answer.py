@@ -7,7 +7,8 @@ figures and interval, and given up for a smaller one where they miss the share. 
 the runs; where all runs keep everything, Clopper's and Pearson's of that many contracts.
 
 The link that breaks first is the one at which those whose contracts were missed, with the least number that
-does not fit, lost most of their IN packets (of all packets, where no IN packet was lost).
+does not fit, lost most of their IN packets (of all packets, where no IN packet was lost): those below the
+node, or all where none was missed there.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from ....run.results import Result
 from ..sell.answer import Point, share_bounds
 from .network import Kind, Network, Place
 
-__all__ = ["FRESH", "Answer", "Broken", "Fit", "Tried", "expected_runs", "fits"]
+__all__ = ["SEEDS", "Answer", "Broken", "Fit", "Tried", "expected_runs", "fits"]
 
 Mask = NDArray[np.bool_]
 
-SEEDS = range(1, 4)
-"""Of a number that is tried."""
-FRESH = range(2_000_001, 2_000_007)
-"""Of the number that is the answer."""
+SEEDS = 3
+"""Runs of a number that is tried, seeds from 1; of the answer twice as many, fresh ones."""
+FRESH = 2_000_001
+"""The first fresh seed."""
 _RUNGS = 4
 """Of times as many customers as there are, so many are tried at most."""
 _STEP = 0.1
@@ -110,22 +111,23 @@ class Answer:
         return all(fit.fits is not None for fit in self.fits)
 
 
-def expected_runs(network: Network, kinds: Sequence[Kind]) -> int:
+def expected_runs(network: Network, kinds: Sequence[Kind], seeds: int = SEEDS) -> int:
     """About how many runs an answer takes."""
     cells = len(network.places) * len(kinds)
-    return cells * (5 * len(SEEDS) + len(FRESH))
+    return cells * 7 * seeds
 
 
 def fits(
     network: Network,
     kinds: Sequence[Kind] | None = None,
     *,
+    seeds: int = SEEDS,
     backend: Backend | None = None,
     tell: Callable[[str], None] = lambda _: None,
     count: Callable[[int], None] = lambda _: None,
 ) -> Answer:
     """Find how many more customers of each of these kinds fit, by default of all that have a contract."""
-    bench = _Bench(network, backend or Local(), count)
+    bench = _Bench(network, seeds, backend or Local(), count)
     asked = network.chosen(None) if kinds is None else list(kinds)
     found = []
     for place in network.places:
@@ -138,8 +140,9 @@ def fits(
 class _Bench:
     """Where numbers of customers are tried; a number that was run is not run again."""
 
-    def __init__(self, network: Network, backend: Backend, count: Callable[[int], None]) -> None:
+    def __init__(self, network: Network, seeds: int, backend: Backend, count: Callable[[int], None]) -> None:
         self.network, self.runs = network, 0
+        self.seeds, self.fresh = range(1, seeds + 1), range(FRESH, FRESH + 2 * seeds)
         self._backend, self._count = backend, count
         self._known: dict[tuple[str, str, int, int], Tried] = {}
         self._as_it_is: dict[int, Result] = {}
@@ -168,7 +171,7 @@ def _fit(bench: _Bench, place: Place, kind: Kind) -> Fit:
     step, most = max(1, round(_STEP * there)), _RUNGS * there
 
     def holds(more: int) -> bool:
-        return bench.tried(place, kind, more, SEEDS).fits(network.kept)
+        return bench.tried(place, kind, more, bench.seeds).fits(network.kept)
 
     low, high = 0, None
     if holds(0):
@@ -183,16 +186,18 @@ def _fit(bench: _Bench, place: Place, kind: Kind) -> Fit:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     # What fits on the seeds that it was chosen by is told by others.
-    shown = None
+    shown = too_many = None
     for _ in range(_TRIES if high != 0 else 0):
-        fresh = bench.tried(place, kind, low, FRESH)
+        fresh = bench.tried(place, kind, low, bench.fresh)
         if fresh.fits(network.kept):
             shown = fresh
             break
+        too_many = fresh
         if low == 0:
             break
         low, high = max(0, low - step), low
-    too_many = None if high is None else bench.tried(place, kind, high, SEEDS)
+    if too_many is None and high is not None:
+        too_many = bench.tried(place, kind, high, bench.seeds)
     return Fit(place, kind, shown, too_many, by_contract)
 
 
@@ -203,6 +208,8 @@ def _reduced(network: Network, place: Place, more: int, result: Result) -> Tried
     here = np.array(network.below(groups.dictionary.to_pylist(), place))[groups.indices.to_numpy()]
     below, everywhere = (_point(rows, seeds, more, which) for which in (here, np.ones(len(here), bool)))
     missed = rows.has & ~rows.kept
+    if (missed & here).any():
+        missed &= here
     return Tried(more, below, everywhere, _broken(network, result, missed))
 
 

@@ -97,7 +97,8 @@ def _breaks(broken: Broken) -> str:
     if broken.link is None:
         return f"{broken.missed:,} contracts are missed without a packet lost: round trips are too long"
     what = "IN packets" if broken.colour == "IN" else "packets"
+    contracts = "contract" if broken.missed == 1 else "contracts"
     return (
-        f"{broken.link} breaks first: {100 * broken.share:.0f} % of the {what} that were lost of the"
-        f" {broken.missed:,} contracts missed were lost there"
+        f"{broken.link} breaks first: {broken.missed:,} {contracts} missed, of whose {what} that were lost"
+        f" {100 * broken.share:.0f} % were lost there"
     )
