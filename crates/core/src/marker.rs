@@ -10,6 +10,7 @@ pub mod probe;
 pub mod token_bucket;
 pub mod tsw2cm;
 pub mod tsw3cm;
+pub mod tsw_whole;
 pub mod twam;
 
 use crate::mechanism::Mechanism;

@@ -188,8 +188,14 @@ static __always_inline void count_loss(const struct work *w, int own, __u32 verd
 	bpf_spin_unlock(&his->lock);
 }
 
+/* In a test run the frame's mark. */
+static __always_inline __u32 random_of(struct __sk_buff *skb, const struct work *w)
+{
+	return w->clock ? skb->mark : bpf_get_prandom_u32();
+}
+
 /* A step: the meter, if there is one; the colour that it gives, in w->what. */
-__noinline int police(struct work *w, struct totals *t, int own)
+__noinline int police(struct __sk_buff *skb, struct work *w, struct totals *t, int own)
 {
 	if (!w || !t)
 		return DROP;
@@ -201,7 +207,8 @@ __noinline int police(struct work *w, struct totals *t, int own)
 		t->dropped += w->charge.packets;
 		return DROP;
 	}
-	if (!meter(a, m, w->now, w->charge.packets, w->charge.bytes, colour, &colour, own, w->what.by_colour)) {
+	__u32 random = m->law >= TSW2CM ? random_of(skb, w) : 0;
+	if (!meter(a, m, w->now, random, w->charge.packets, w->charge.bytes, colour, &colour, own, w->what.by_colour)) {
 		t->policed += w->charge.packets;
 		count_loss(w, own, POLICED);
 		return DROP;
@@ -216,8 +223,8 @@ __noinline int join(struct __sk_buff *skb, struct work *w)
 {
 	if (!w)
 		return FORCED;
-	__u32 random = w->clock ? skb->mark : bpf_get_prandom_u32();
-	struct arrival a = { w->now, w->charge.bytes, w->what.colour, w->seen.why == IP_PACKET && w->seen.octet & 3, random };
+	__u32 ecn = w->seen.why == IP_PACKET && w->seen.octet & 3;
+	struct arrival a = { w->now, w->charge.bytes, w->what.colour, ecn, random_of(skb, w) };
 
 	return queued(w->set, w->what.class, w->charge.packets, &a);
 }
@@ -295,7 +302,7 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	if ((w->seen.control < KINDS ? treat_control(skb, w, r, t) : treat_packet(w, r, t)) == DROP)
 		return TC_ACT_SHOT;
 	__u32 virtual = r->queued >> (w->what.class & 31) & 1, own = w->what.meter == w->what.customer && !virtual;
-	if (w->what.meter && police(w, t, own) == DROP)
+	if (w->what.meter && police(skb, w, t, own) == DROP)
 		return TC_ACT_SHOT;
 	if (w->what.colour > RED)
 		w->what.colour = RED;

@@ -14,13 +14,14 @@ enum why { IP_PACKET, CONTROL, NOT_IP, TOO_DEEP, TRUNCATED, MALFORMED, MAC_CONTR
 enum control { ARP, NEIGHBOUR_DISCOVERY, LLDP, SPANNING_TREE, SLOW_PROTOCOLS, EAPOL, PPPOE_DISCOVERY, PPP, KINDS };
 enum transport { TCP, UDP, OTHER, FRAGMENT };
 enum colour { GREEN, YELLOW, RED };
-enum law { TOKEN_BUCKET, SRTCM, TRTCM, RFC4115 };
+enum law { TOKEN_BUCKET, SRTCM, TRTCM, RFC4115, TSW2CM, TSW3CM };
 /* The order of Refusal::NAMES. */
 enum refusal { R_NOT_IP, R_TOO_DEEP, R_TRUNCATED, R_MALFORMED, R_MAC_CONTROL, R_LENGTH_MISMATCH, R_TOO_LONG, REFUSALS };
 
 #define NO_VLAN 0xffffU
 #define NO_SESSION 0xffffffffU
 #define KEEP 0xffU
+#define ESTIMATE 0xffffffffffffffffULL
 #define CENSUS 21
 #define CLASSES 19
 #define MOST_TAGS 4
@@ -76,11 +77,11 @@ struct rules {
 /* How a customer's packets, or a policer's, are metered. */
 struct terms {
 	__u64 metered;        /* a bit for each DSCP */
-	struct police bucket[2];
+	struct police bucket[2];      /* of TSW2CM and TSW3CM: the target rates, and as the first's `full` the window */
 	__u64 since;          /* when the rates came into force */
 	__u32 law;
 	__u32 aware;
-	__u32 more;           /* 1: a packet conforms if it leaves tokens */
+	__u32 more;           /* 1: a packet conforms if it leaves tokens; of TSW2CM: all is OUT above the rate */
 	__u32 drop_from;      /* this colour and worse are dropped */
 	__u32 policed;
 	__u32 starts_empty;   /* of the loader's: no program looks */
@@ -96,9 +97,9 @@ struct colours {
 struct account {
 	struct bpf_spin_lock lock;
 	__u32 pad;
-	__u64 tokens[2];
+	__u64 tokens[2];      /* or, with ESTIMATE, the rate as TSW2CM and TSW3CM estimate it */
 	__u64 at;
-	__u64 rate[2];        /* those by which the tokens have come since then */
+	__u64 rate[2];        /* those by which the tokens have come since then; or ESTIMATE */
 	/* Of the meter. */
 	struct colours arrived[3];
 	struct colours left[3];

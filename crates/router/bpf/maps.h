@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* The maps. `inprofiled` sets how many entries those have that grow with the file. */
+/* The maps. `inprofiled` sets how many entries those have that grow with the file; else there is room for so many accounts of a direction. */
 #pragma once
 
 #include "read.h"
@@ -44,15 +44,17 @@ struct work {
 		__type(value, values);                 \
 	} name SEC(".maps")
 
+#define ACCOUNTS 4096
+
 MAP(state, BPF_MAP_TYPE_ARRAY, __u32, struct state, 1, 0);
 MAP(totals, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct totals, 2, 0);
 MAP(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct work, 1, 0);
 /* bank * 2 + direction. */
 MAP(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rules, 4, 0);
 /* (bank * 2 + direction) * capacity + account. */
-MAP(terms, BPF_MAP_TYPE_ARRAY, __u32, struct terms, 4, 0);
+MAP(terms, BPF_MAP_TYPE_ARRAY, __u32, struct terms, 4 * ACCOUNTS, 0);
 /* direction * capacity + account. */
-MAP(accounts, BPF_MAP_TYPE_ARRAY, __u32, struct account, 2, 0);
+MAP(accounts, BPF_MAP_TYPE_ARRAY, __u32, struct account, 2 * ACCOUNTS, 0);
 /* (bank * 2 + direction) * CLASSES + class; direction * CLASSES + class. */
 MAP(queues, BPF_MAP_TYPE_ARRAY, __u32, struct queue, 4 * CLASSES, 0);
 MAP(backlogs, BPF_MAP_TYPE_ARRAY, __u32, struct backlog, 2 * CLASSES, 0);
@@ -65,4 +67,4 @@ MAP(together, BPF_MAP_TYPE_ARRAY, __u32, struct all_kinds, 2, 0);
 MAP(addresses, BPF_MAP_TYPE_LRU_HASH, struct address_key, struct address, 4096, 0);
 MAP(fragments, BPF_MAP_TYPE_LRU_HASH, struct fragment_key, struct fragment, 8192, 0);
 /* direction * capacity + account: whose it is, for the next process. No program looks. */
-MAP(names, BPF_MAP_TYPE_ARRAY, __u32, struct name, 2, 0);
+MAP(names, BPF_MAP_TYPE_ARRAY, __u32, struct name, 2 * ACCOUNTS, 0);

@@ -41,7 +41,15 @@ static __always_inline int take(struct bucket *b, const struct police *p, __u64 
 /* RFC 2697 3: what the committed bucket cannot hold goes to the excess bucket. There bucket[1].full is that of both. */
 static __always_inline void fill(struct account *a, const struct terms *m, __u64 now)
 {
-	__u64 since = a->at, time, c, e, most = m->bucket[0].depth + m->bucket[1].depth;
+	__u64 since, time, c, e, most = m->bucket[0].depth + m->bucket[1].depth;
+
+	/* An estimate of before is no bucket. */
+	if (a->rate[0] == ESTIMATE) {
+		a->tokens[0] = a->tokens[1] = 0;
+		a->rate[0] = m->bucket[0].rate;
+		a->rate[1] = m->bucket[1].rate;
+	}
+	since = a->at;
 	int slow = a->rate[0] != m->bucket[0].rate || a->rate[1] != m->bucket[1].rate;
 
 	if (now < since)
@@ -70,6 +78,50 @@ static __always_inline void fill(struct account *a, const struct terms *m, __u64
 	a->at = now;
 	a->rate[0] = m->bucket[0].rate;
 	a->rate[1] = m->bucket[1].rate;
+}
+
+/* RFC 2859 3: the estimate after a packet, in bits per second with 16 binary digits after the point. The law is that of
+ * crates/core/src/marker/tsw_whole.rs, number by number. */
+static __always_inline __u64 estimate(struct account *a, const struct terms *m, __u64 now, __u32 bytes)
+{
+	__u64 window = m->bucket[0].full, gap = now > a->at ? now - a->at : 0, whole = gap + window, bits = bytes * GRAINS;
+	__u64 high, middle, low, rate;
+
+	if (a->rate[0] != ESTIMATE) {
+		a->rate[0] = ESTIMATE;
+		a->tokens[0] = m->bucket[0].rate << 16;
+		a->tokens[1] = 0;
+	}
+	rate = a->tokens[0];
+	a->at += gap;
+	/* So many digits that the division is exact in 64 bits. */
+	for (int far = 16; far; far >>= 1)
+		if (whole >> (33 + far)) {
+			whole >>= far;
+			window >>= far;
+			bits >>= far;
+		}
+	if (!whole)
+		return rate;
+	high = (rate >> 48) * window;
+	middle = ((high % whole) << 24) + (rate >> 24 & 0xffffff) * window + (bits >> 8);
+	low = ((middle % whole) << 24) + (rate & 0xffffff) * window + (bits << 16 & 0xffffff);
+	rate = least((high / whole << 48) + (middle / whole << 24) + low / whole, 1ULL << 62);
+	a->tokens[0] = rate;
+	return rate;
+}
+
+/* RFC 2859 4: by a random number, as far as the estimate is above the target rates. */
+static __always_inline __u32 by_chance(const struct terms *m, __u64 rate, __u32 random)
+{
+	__u64 ctr = m->bucket[0].rate << 16, ptr = m->bucket[1].rate << 16;
+	__u64 drawn = (rate >> 32) * random + (((rate & 0xffffffff) * random) >> 32);
+
+	if (m->law == TSW3CM && rate > ptr && drawn < rate - ptr)
+		return RED;
+	if (rate > ctr && (m->more || drawn < rate - ctr))
+		return YELLOW;
+	return GREEN;
 }
 
 /* The colour of a packet of this size in grains; its tokens are taken. */
@@ -110,7 +162,7 @@ static __always_inline void count(struct colours *c, __u32 packets, __u32 bytes)
 
 /* Meters packets of so many bytes together, counted by the colour they came with; false: dropped. Where the account is the customer's
  * own (`his`), what he sent is counted in one go: a lock is half of what a meter costs. */
-static __always_inline int meter(struct account *a, const struct terms *m, __u64 now, __u32 packets, __u32 bytes, __u32 came, __u32 *colour, int his, int by_colour)
+static __always_inline int meter(struct account *a, const struct terms *m, __u64 now, __u32 random, __u32 packets, __u32 bytes, __u32 came, __u32 *colour, int his, int by_colour)
 {
 	__u32 is, sent;
 
@@ -118,8 +170,12 @@ static __always_inline int meter(struct account *a, const struct terms *m, __u64
 	if (came > RED)
 		came = RED;
 	bpf_spin_lock(&a->lock);
-	fill(a, m, now);
-	is = judge(a, m, came, (__u64)bytes * GRAINS);
+	if (m->law >= TSW2CM) {
+		is = by_chance(m, estimate(a, m, now, bytes), random);
+	} else {
+		fill(a, m, now);
+		is = judge(a, m, came, (__u64)bytes * GRAINS);
+	}
 	count(&a->arrived[came], packets, bytes);
 	if (his)
 		count(&a->came, packets, bytes);

@@ -16,7 +16,7 @@ use inprofile_router::config::datapath::Datapath;
 use inprofile_router::config::{self, describe};
 use inprofile_router::interchange::{Imported, cisco, export, ovs, tc};
 use inprofile_router::ports::Closing;
-use inprofile_router::{client, isolation, load, ports, router, run, watch};
+use inprofile_router::{client, isolation, kernel, load, ports, router, run, watch};
 use serde_json::{Value as Json, json};
 
 /// Why it ended, and with which code.
@@ -64,12 +64,18 @@ fn act(command: Command) -> Result<(), Failure> {
         Command::Import { from: Foreign::Tc, file } => import(&file, tc::import),
         Command::Import { from: Foreign::Cisco, file } => import(&file, cisco::import),
         Command::Import { from: Foreign::Ovs, file } => import(&file, ovs::import),
-        Command::Export { to, file } => {
-            let (config, _) = load::load(&file, &router::registry(), None).map_err(Failure::bad)?;
-            print(&match to {
-                Kernel::Tc => export::tc(&config),
-                Kernel::Ovs => ovs::export(&config),
-            })
+        Command::Export { to, file, folder } => {
+            let datapath = (to == Kernel::Bpf).then_some(Datapath::Kernel);
+            let (config, _) =
+                load::load_for(datapath, &file, &router::registry(), None).map_err(Failure::bad)?;
+            match (to, folder) {
+                (Kernel::Bpf, Some(folder)) => {
+                    kernel::export::bpf(&config, &folder).map_err(|e| Failure(1, e))
+                }
+                (_, Some(_)) => Err(Failure(2, "only bpf is written into a folder; leave it out".into())),
+                (Kernel::Ovs, None) => print(&ovs::export(&config)),
+                (_, None) => print(&export::tc(&config)),
+            }
         }
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod attach;
+pub mod export;
 pub mod layout;
 pub mod maps;
 pub mod pins;

@@ -124,12 +124,16 @@ pub enum Command {
     },
     /// Turn a configuration into commands for the kernel or Open vSwitch.
     ///
-    /// Comments say what they cannot do of it.
+    /// Comments say what they cannot do of it. `bpf` writes a folder instead: the programs of datapath = "kernel", what their maps hold,
+    /// and a script that loads them with bpftool and tc, where there is no inprofiled.
     Export {
         /// Whose commands.
         to: Kernel,
         /// The configuration.
         file: PathBuf,
+        /// With bpf: the folder to write, which must not be there yet.
+        #[arg(required_if_eq("to", "bpf"))]
+        folder: Option<PathBuf>,
     },
     /// Print a shell's completions for this command.
     Completions {
@@ -209,6 +213,8 @@ pub enum Kernel {
     Tc,
     /// Open vSwitch's ovs-ofctl.
     Ovs,
+    /// BPF programs and a script that loads them.
+    Bpf,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -2,6 +2,7 @@
 
 use inprofile_core::aqm::virtual_queue::Params;
 use inprofile_core::aqm::virtual_queue::whole::Settings;
+use inprofile_core::marker::tsw_whole;
 use inprofile_core::params::{Context, Params as _, Value};
 use inprofile_core::registry::{AnyMarker, Registry};
 use inprofile_core::units::{Backlog, Bytes};
@@ -20,7 +21,7 @@ const ANY: Backlog = Backlog::Packets(1_000_000.0);
 /// The most that the buckets of a meter hold together in the kernel, where they are counted in 64 bits.
 pub const MOST_DEPTH: u64 = 1 << 30;
 /// The meters there are in the kernel.
-pub const METERS: [&str; 4] = ["token_bucket", "srtcm", "trtcm", "rfc4115"];
+pub const METERS: [&str; 6] = ["token_bucket", "srtcm", "trtcm", "rfc4115", "tsw2cm", "tsw3cm"];
 
 /// Where packets are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +126,12 @@ pub(super) fn meter(entry: &Entry<'_, '_>, marker: &Mechanism<AnyMarker>, place:
     if depths.sum::<f64>() > MOST_DEPTH as f64 {
         let problem = format!("buckets of more than {} together", Bytes(MOST_DEPTH));
         return entry.wrong(Wrong::new(problem, format!("write less, or {ELSE}")));
+    }
+    if let Some(Value::Duration(length)) = marker.values.get("win_length")
+        && tsw_whole::Settings::window(*length).is_none()
+    {
+        let problem = format!("a window of {length}, which is not between 1 ms and 10 s");
+        return entry.wrong(Wrong::new(problem, format!("write win_length = \"1 s\", or {ELSE}")));
     }
     Some(())
 }

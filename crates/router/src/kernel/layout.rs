@@ -21,6 +21,8 @@ pub const NO_VLAN: u16 = 0xffff;
 pub const NO_SESSION: u32 = u32::MAX;
 /// See [`NO_VLAN`].
 pub const KEEP: u8 = 0xff;
+/// Of an account that holds an estimate of the rate, and no tokens.
+pub const ESTIMATE: u64 = u64::MAX;
 /// The kinds of control frames.
 pub const KINDS: usize = 8;
 /// Refusals, frames by what they are, and classes.
@@ -183,6 +185,10 @@ pub enum Law {
     TrTcm,
     /// RFC 4115.
     Rfc4115,
+    /// RFC 2859 with two colours.
+    Tsw2cm,
+    /// RFC 2859.
+    Tsw3cm,
 }
 
 /// `struct terms`.
@@ -191,7 +197,7 @@ pub enum Law {
 pub struct Terms {
     /// A bit for each DSCP that is metered.
     pub metered: u64,
-    /// Of srTCM, the second's `full` is that of both.
+    /// Of srTCM, the second's `full` is that of both; of TSW2CM and TSW3CM these are the target rates, and the first's `full` is the window.
     pub bucket: [Police; 2],
     /// When the rates came into force.
     pub since: u64,
@@ -199,7 +205,7 @@ pub struct Terms {
     pub law: u32,
     /// Colour-aware.
     pub aware: u32,
-    /// A packet conforms only if it leaves tokens.
+    /// A packet conforms only if it leaves tokens; of TSW2CM: all is OUT above the rate.
     pub more: u32,
     /// This colour and worse are dropped; 3: none.
     pub drop_from: u32,
@@ -235,11 +241,11 @@ pub struct Colours {
 pub struct Account {
     pub(super) lock: u32,
     pub(super) pad: u32,
-    /// In grains.
+    /// In grains; or the [estimated](ESTIMATE) rate in bit/s with 16 binary digits after the point.
     pub tokens: [u64; 2],
     /// When they were counted last.
     pub at: u64,
-    /// The rates by which they have come since.
+    /// The rates by which they have come since; or [`ESTIMATE`].
     pub rate: [u64; 2],
     /// Of the meter, by the colour packets had.
     pub arrived: [Colours; 3],
@@ -259,10 +265,29 @@ pub struct Account {
     pub forced: u64,
 }
 
+impl Account {
+    /// A new one that is metered by these terms, with full buckets or empty ones.
+    #[must_use]
+    pub fn opened(terms: &Terms, full: bool, at: u64) -> Account {
+        let tokens = if full { terms.bucket.map(|b| b.depth) } else { [0; 2] };
+        Account { tokens, at, rate: terms.bucket.map(|b| b.rate), ..Account::default() }
+    }
+}
+
 /// `struct name`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Name(pub [u8; 136]);
+
+impl Name {
+    /// As much of it as there is room for.
+    #[must_use]
+    pub fn of(name: &str) -> Name {
+        let mut text = [0; 136];
+        text.iter_mut().zip(name.bytes()).for_each(|(to, b)| *to = b);
+        Name(text)
+    }
+}
 
 /// `struct totals`.
 #[derive(Clone, Copy, Debug)]
@@ -461,6 +486,13 @@ plain!(
     Sender,
     AllKinds
 );
+
+/// A value as a map holds it.
+#[must_use]
+pub fn bytes_of<V: Pod>(value: &V) -> &[u8] {
+    // SAFETY: a `Pod` is plain bytes without padding, as large as it says, and borrowed as long as the slice.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<V>()) }
+}
 
 #[cfg(test)]
 mod tests {

@@ -44,6 +44,8 @@ const KEPT: [&str; 16] = [
     "addresses",
     "fragments",
 ];
+/// The accounts of a direction that the object has room for as it is, where nobody says how many.
+pub const EXPORTED_ACCOUNTS: u32 = 4096;
 /// The fewest accounts of a direction there is room for.
 const LEAST_ACCOUNTS: u32 = 4096;
 /// BPF_F_LOCK: as a whole, while no program is at it.
@@ -241,10 +243,8 @@ impl Maps {
     }
 
     fn name(&mut self, direction: usize, place: u32, name: &str) -> Result<(), String> {
-        let mut text = [0; 136];
-        text.iter_mut().zip(name.bytes()).for_each(|(to, b)| *to = b);
         let index = self.index(direction, place);
-        self.set("names", index, Name(text), 0)
+        self.set("names", index, Name::of(name), 0)
     }
 
     /// Puts a configuration in force at `now`, in nanoseconds of the kernel's monotonic clock. Who is new begins with full buckets at the
@@ -307,11 +307,8 @@ impl Maps {
         for (place, name) in new {
             let terms = terms.get(place).copied().copied().unwrap_or_default();
             let full = first && terms.starts_full();
-            let tokens = if full { terms.bucket.map(|b| b.depth) } else { [0; 2] };
-            let account =
-                Account { tokens, at: now, rate: terms.bucket.map(|b| b.rate), ..Account::default() };
             let index = self.index(direction, *place);
-            self.set("accounts", index, account, LOCKED)?;
+            self.set("accounts", index, Account::opened(&terms, full, now), LOCKED)?;
             self.name(direction, *place, name)?;
             if !first && name.starts_with("customer ") {
                 let each = Bucket { tokens: 0, at: now };

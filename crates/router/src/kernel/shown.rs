@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use inprofile_core::aqm::red::{EARLY, FORCED};
 use inprofile_core::marker::POLICED;
+use inprofile_core::marker::tsw_whole::LOST;
 use inprofile_core::queue::Counts;
 use inprofile_live::datapath::Refusal;
 use inprofile_live::datapath::customer::CustomerCounts;
@@ -11,7 +12,7 @@ use inprofile_live::datapath::lateness::Lateness;
 use inprofile_live::datapath::marker::MarkerCounts;
 use inprofile_live::packet::{Census, Control};
 
-use super::layout::{Account, Colours, GRAINS, Totals, VirtualBacklog};
+use super::layout::{Account, Colours, ESTIMATE, GRAINS, Totals, VirtualBacklog};
 use super::maps::Maps;
 use super::places::{of_control, of_customer, of_service};
 use crate::config::{Config, DIRECTIONS, datapath};
@@ -150,6 +151,11 @@ fn of(account: &Account) -> CustomerCounts {
 
 fn meter(account: &Account) -> MarkerState {
     let tokens = account.tokens.map(|grains| grains as f64 / GRAINS as f64);
+    // As of his last packet.
+    let gauges = match account.rate[0] {
+        ESTIMATE => vec![("rate", account.tokens[0] as f64 * LOST)],
+        _ => vec![("tokens", tokens[0]), ("excess_tokens", tokens[1])],
+    };
     MarkerState {
         name: String::new(),
         kind: "",
@@ -160,8 +166,7 @@ fn meter(account: &Account) -> MarkerState {
             left_bytes: bytes(account.left),
             dropped: account.dropped,
         },
-        // As of his last packet.
-        gauges: vec![("tokens", tokens[0]), ("excess_tokens", tokens[1])],
+        gauges,
         stats: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use inprofile_core::marker::Action;
+use inprofile_core::marker::{Action, tsw_whole};
 use inprofile_core::packet::Colour;
 use inprofile_core::params::{Context, Value};
 use inprofile_core::units::{Backlog, Bytes, Rate};
@@ -288,6 +288,21 @@ fn meter(customer: &Customer, packet: Bytes) -> Terms {
             (Law::SrTcm, [c, e], Colour::Red)
         }
         "trtcm" => (Law::TrTcm, [whole("cbs", rate("cir")), whole("pbs", rate("pir"))], Colour::Red),
+        "tsw2cm" | "tsw3cm" => {
+            let window = match values.get("win_length") {
+                Some(Value::Duration(length)) => {
+                    tsw_whole::Settings::window(*length).unwrap_or(tsw_whole::WINDOWS[0])
+                }
+                _ => tsw_whole::WINDOWS[0],
+            };
+            let three = customer.marker.name == "tsw3cm";
+            let target = |rate: Rate| Police { rate: rate.0, ..Police::default() };
+            let bucket = [
+                Police { full: window, ..target(rate("ctr")) },
+                if three { target(rate("ptr")) } else { Police::default() },
+            ];
+            (if three { Law::Tsw3cm } else { Law::Tsw2cm }, bucket, Colour::Red)
+        }
         "rfc4115" => (Law::Rfc4115, [whole("cbs", rate("cir")), whole("ebs", rate("eir"))], Colour::Red),
         _ => {
             let grains = (backlog("depth").bytes(packet) * GRAINS as f64) as u64;
@@ -300,7 +315,7 @@ fn meter(customer: &Customer, packet: Bytes) -> Terms {
         bucket,
         law: law as u32,
         aware: says("mode", "colour_aware").into(),
-        more: (says("boundary", "T>B") || says("conforms", "more_than")).into(),
+        more: (says("boundary", "T>B") || says("conforms", "more_than") || says("excess", "all")).into(),
         drop_from: if says("action", Action::Drop.word()) { out as u32 } else { 3 },
         policed: customer.is_policed().into(),
         starts_empty: matches!(values.get("starts_full"), Some(Value::Flag(false))).into(),

@@ -255,3 +255,60 @@ fn a_start_that_is_refused_leaves_nothing() {
     let left = at_the_ports(&bench);
     assert!(!left.contains("lan0") && !left.contains("inside"), "{left}");
 }
+
+/// Loaded by the script alone it polices as by the process, and goes without a trace.
+#[test]
+fn an_exported_folder_polices_without_the_program() {
+    let Some((mut bench, pins)) = bench("kernel-export") else { return };
+    if Command::new("bpftool").arg("version").output().is_err() {
+        eprintln!(
+            "NOT TESTED: there is no bpftool here (Debian: bpftool), by which an exported folder is loaded"
+        );
+        return;
+    }
+    bench.configure(&file(&pins, &alice(10, "80 bit/s")).replace("datapath = \"kernel\"\n", ""));
+    let (folder, place) = (bench.path("exported"), pins.0.join("contracts"));
+    let export = || {
+        let words = ["export", "bpf"].map(PathBuf::from);
+        let out = Command::new(crate::bench::PROGRAM)
+            .args(words)
+            .args([bench.path("router.toml"), folder.clone()])
+            .output()
+            .expect("it runs");
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let (code, text) = export();
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text) = export();
+    assert!(code == Some(1) && text.contains("is there already: name another folder"), "{code:?} {text}");
+    let script = |bench: &Bench, what: &str| {
+        let mut command = Command::new("sh");
+        command.arg(folder.join("load.sh")).arg(what).env("PINS", &place);
+        let out = bench.namespace.within(|| command.output()).expect("sh runs");
+        let said = [&out.stdout[..], &out.stderr].concat();
+        (out.status.success(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let (done, said) = script(&bench, "up");
+    assert!(done, "{said}");
+    let (again, said) = script(&bench, "up");
+    assert!(!again && said.contains("clsact hooks already"), "{said}");
+    assert_eq!(burst(&mut bench, 0, 25), (10, 15));
+    let back: Vec<_> = (0..20).map(|n| Udp { octet: n as u8 * 4, ..Udp::numbered(n) }.v4()).collect();
+    bench.send(1, &back);
+    let got: Vec<_> = bench.receive(0, 20, QUIET).into_iter().map(|g| g.frame).collect();
+    assert_eq!(got, back);
+    let other = Udp { octet: 46 << 2 | 2, from: 9, ..Udp::numbered(8) }.v4();
+    bench.send(0, [&other]);
+    assert_eq!(bench.receive(1, 1, QUIET)[0].octet, Some(2), "what nobody bought");
+    let (done, said) = script(&bench, "counters");
+    let hers = said.split("customer alice").nth(1).expect("she has an account");
+    assert!(done && hers.contains("\"packets\": 25"), "{said}");
+    let (done, said) = script(&bench, "down");
+    assert!(done, "{said}");
+    assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+    // What cannot be set up leaves nothing half attached.
+    bench.link("del wan0");
+    let (done, said) = script(&bench, "up");
+    assert!(!done && said.contains("there is no interface wan0"), "{said}");
+    assert_eq!(pins.left(), Vec::<PathBuf>::new());
+}
