@@ -123,7 +123,8 @@ impl Draft<'_> {
         let (always_paced, always_marked) =
             (matches!(congestion, "bbr" | "prague"), matches!(congestion, "dctcp" | "prague"));
         let paced = always_paced || linux && self.chance(0.3);
-        let marked = always_marked || (rfc || linux && congestion != "bbr") && self.chance(0.3);
+        let marked =
+            always_marked || (rfc || linux && !matches!(congestion, "bbr" | "copa")) && self.chance(0.3);
         let delayed = self.pick(&["0 s", "100 ms", "40 ms"]);
         let window = self.pick(&[1, 2, 5, 20, 100, 1000, 10_000]);
         let segment = self.pick(&[100, 536, 1000, 1460, 8960]);
@@ -154,7 +155,7 @@ impl Draft<'_> {
                 ", slow_start = \"hystart++\"".into(),
             ),
             (
-                linux && congestion != "bbr" && self.chance(0.3),
+                linux && !matches!(congestion, "bbr" | "copa") && self.chance(0.3),
                 format!(", prr = \"{}\"", self.pick(&["linux", "rfc9937", "rfc6937"])),
             ),
             (congestion == "ledbat" && self.chance(0.5), ", target = \"20 ms\", gain = 2.0".into()),

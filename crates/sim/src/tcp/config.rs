@@ -274,7 +274,7 @@ impl Config {
             "rtt_virt" => kind == Some(Kind::Prague),
             "ect1" => kind == Some(Kind::Dctcp),
             "slow_start" => !matches!(kind, Some(Kind::Bbr | Kind::Ledbat | Kind::Copa)),
-            "prr" => self.profile == Profile::Linux && kind != Some(Kind::Bbr),
+            "prr" => self.profile == Profile::Linux && !self.congestion.has_rate(),
             "accurate_ecn" | "receiver_ecn" => self.ecn,
             "accurate_ecn_option" => self.ecn && self.accurate_ecn,
             _ => true,

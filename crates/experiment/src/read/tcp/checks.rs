@@ -139,10 +139,17 @@ impl Checks<'_, '_, '_> {
                 );
             }
         }
-        if config.congestion == Congestion::Linux(Kind::Bbr) && config.ecn {
+        let why = match config.congestion {
+            Congestion::Linux(Kind::Bbr) => "bbr has no answer to marks (draft-ietf-ccwg-bbr §3.7)",
+            Congestion::Linux(Kind::Copa) => {
+                "copa has no answer to marks (NSDI 2018: it goes by delay alone)"
+            }
+            _ => return,
+        };
+        if config.ecn {
             self.fault(
                 "ecn",
-                "bbr has no answer to marks (draft-ietf-ccwg-bbr §3.7), and its packets would be marked instead of dropped",
+                format!("{why}, and its packets would be marked instead of dropped"),
                 "remove ecn",
             );
         }
@@ -200,10 +207,13 @@ impl Checks<'_, '_, '_> {
                 "only the linux profile reduces its window in proportion to what arrives",
                 "write profile = \"linux\", or remove prr",
             );
-        } else if config.congestion == Congestion::Linux(Kind::Bbr) {
+        } else if config.congestion.has_rate() {
             self.fault(
                 "prr",
-                "bbr sets its window itself, also while it recovers from losses",
+                format!(
+                    "{} sets its window itself, also while it recovers from losses",
+                    config.congestion.name()
+                ),
                 "remove prr, or write congestion = \"cubic\"",
             );
         }
