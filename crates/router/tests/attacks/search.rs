@@ -21,29 +21,14 @@ use crate::frames::{Frame, Ip, Wrap};
 use crate::oracle::Oracle;
 use strategy::*;
 
-/// The share of the contract that was delivered: 1 is all of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Got {
-    /// The long-run rate of IN, beyond one bucket.
-    pub green: f64,
-    /// The most over any stretch, less what the promise lets pass, in bytes: above 0 somebody was cheated.
-    pub over: [(&'static str, f64); 6],
-    /// Frames with a DSCP that nobody bought.
-    pub foreign: u64,
-    /// Frames that the honest neighbour lost, or that lost their colour.
-    pub bobs_loss: u64,
-    pub seconds: f64,
-    pub frames: u64,
-}
-
 /// Plays a strategy.
 pub fn play(bytes: &[u8]) -> Got {
     let mut genes = Genes(bytes, 0);
-    let who = WHO[genes.next(4) as usize];
+    let who = [Who::Prefix, Who::Shaped, Who::Policed, Who::Port][genes.next(4) as usize];
     let contract = CONTRACTS[genes.next(4) as usize];
     let meter = genes.next(4) as usize;
     let (reload, every, late) = (genes.next(8), 10 + genes.next(100), genes.next(6) == 0);
-    let how = How { ethernet: genes.next(2) == 1, drops_unread: genes.next(2) == 1 };
+    let how = How { ethernet: genes.next(2) == 1, drops_unread: genes.next(2) == 1, kernel: false };
     let head = genes.1;
     let mut rng = Rng::for_component(
         bytes.iter().fold(7u64, |all, byte| all.wrapping_mul(31).wrapping_add(u64::from(*byte))),
@@ -135,82 +120,7 @@ pub fn play(bytes: &[u8]) -> Got {
     }
     router.check().unwrap();
     let too_late = router.lanes[0].path.totals().too_late;
-    judge(who, (contract, meter), &sent, now, links.most(), too_late)
-}
-
-fn people_have_circuits(who: Who) -> bool {
-    matches!(who, Who::Shaped | Who::Policed)
-}
-
-/// Holds what left against what was bought.
-fn judge(
-    who: Who,
-    (contract, meter): (u64, usize),
-    sent: &[Sent],
-    until: Time,
-    link: f64,
-    too_late: u64,
-) -> Got {
-    let (_, rates, buckets) = METERS[meter];
-    let people = if who == Who::Port { 2 } else { 1 };
-    let (mut green, mut ef) = (Oracle::new(contract * people), Oracle::new(contract / 4));
-    // In his circuit he has a bucket a kind. All whom no circuit tells have one kind's rate, half of it where others are told by
-    // theirs, and twice its burst for any kind and for those that each has kept.
-    let circuits = if people_have_circuits(who) { 2 } else { 1 };
-    let (mut control, mut his_control) = (Oracle::new(CONTROL / circuits), Oracle::new(8 * CONTROL_SENDER));
-    // EF that was bought has its own policer before a shaper, beside another.
-    let extra = contract / 4;
-    let (rate, room) = match who {
-        Who::Shaped => (2 * contract, 3 * DEPTH),
-        Who::Policed => (rates * contract + extra, (buckets + 1) * DEPTH + DEEPER),
-        Who::Prefix | Who::Port => (3 * contract, DEPTH),
-    };
-    // By the time at which they left where they waited for it, else by when they came.
-    let mut bought = Oracle::new(rate);
-    let mut got = Got { frames: sent.len() as u64, seconds: until.secs(), ..Got::default() };
-    let mut all = 0;
-    let mut his: Vec<(Time, u64)> = Vec::new();
-    for s in sent {
-        if s.bobs {
-            got.bobs_loss += u64::from(s.left.is_none_or(|(_, dscp)| dscp != Some(10)));
-            continue;
-        }
-        let Some((left, dscp)) = s.left else { continue };
-        match dscp {
-            Some(10) => {
-                green.see(s.at, s.bytes);
-                all += s.bytes;
-            }
-            Some(46) => ef.see(s.at, s.bytes),
-            Some(0 | 12 | 14) | None => {}
-            Some(_) => got.foreign += 1,
-        }
-        if s.control {
-            if s.his { &mut his_control } else { &mut control }.see(s.at, s.bytes);
-        } else if s.his {
-            his.push((if who == Who::Shaped { left } else { s.at }, s.bytes));
-        }
-    }
-    his.sort_by_key(|(at, _)| *at);
-    his.iter().for_each(|(at, bytes)| bought.see(*at, *bytes));
-    if too_late > 0 {
-        // What a router threw away after a stall was nobody's fault.
-        got.bobs_loss = 0;
-    }
-    let depth = (DEPTH + DEEPER) as f64 * people as f64;
-    got.green = (all as f64 - depth).max(0.0) * 8.0 / until.secs().max(1e-9) / (contract * people) as f64;
-    got.over = [
-        ("IN", green.most() - depth),
-        ("EF", ef.most() - DEPTH as f64),
-        ("shaper or policer", bought.most() - room as f64),
-        (
-            "control frames",
-            (control.most() - (4 * DEPTH / circuits) as f64).max(his_control.most() - 8.0 * DEPTH as f64),
-        ),
-        ("link", link - (DEPTH + LONGEST_LINK) as f64),
-        ("", 0.0),
-    ];
-    got
+    judge(who, how, (contract, meter), &sent, now, links.most(), too_late)
 }
 
 /// How near a strategy came.

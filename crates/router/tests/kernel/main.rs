@@ -9,9 +9,11 @@ mod frames;
 #[path = "../attacks/generate.rs"]
 mod generate;
 #[path = "../attacks/oracle.rs"]
-#[expect(dead_code, reason = "attacks ask it more")]
 mod oracle;
+#[path = "../attacks/search/strategy.rs"]
+mod strategy;
 
+mod enemies;
 mod meters;
 mod parity;
 mod queues;

@@ -8,7 +8,7 @@ use inprofile_router::kernel::places;
 
 use crate::frames::{Ip, Wrap, control_frames, other};
 use crate::generate::{below, good, mutate, random};
-use crate::tried::{LONGEST, Tried, User, config, permitted};
+use crate::tried::{Tried, User, can_be_tried, config, permitted};
 
 /// An edge and a core, customers of every kind, each with a meter of his own, and what one can buy.
 const MIXED: &str = r#"
@@ -111,13 +111,7 @@ impl Both {
 
     fn arrive(&mut self, gap: Duration, port: usize, frame: &[u8]) {
         self.now += Duration(gap.0 / 1_000 * 1_000);
-        // The kernel tries nothing that ends with its Ethernet header or within the fixed part of IP's: with tags before it does.
-        let least = match frame.get(12..14) {
-            Some([0x08, 0x00]) => 34,
-            Some([0x86, 0xdd]) => 54,
-            _ => 15,
-        };
-        if !(least..=LONGEST).contains(&frame.len()) {
+        if !can_be_tried(frame) {
             return;
         }
         let (kernel, user) =

@@ -45,7 +45,18 @@ const PART: usize = 176;
 const SENT: u32 = 7;
 const DROPPED: u32 = 2;
 /// The kernel tries no longer ones.
-pub const LONGEST: usize = 3_500;
+const LONGEST: usize = 3_500;
+
+/// Whether the kernel tries such a frame: none that ends with its Ethernet header or within the fixed part of IP's, though it does with tags
+/// before it.
+pub fn can_be_tried(frame: &[u8]) -> bool {
+    let least = match frame.get(12..14) {
+        Some([0x08, 0x00]) => 34,
+        Some([0x86, 0xdd]) => 54,
+        _ => 15,
+    };
+    (least..=LONGEST).contains(&frame.len())
+}
 
 impl Tried {
     pub fn new(config: &Config) -> Tried {

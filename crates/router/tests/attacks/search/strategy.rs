@@ -4,6 +4,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{PS_PER_S, Time};
 
 use crate::frames::{Frame, Ip, Wrap, control_frames, other};
+use crate::oracle::Oracle;
 
 /// The attacker's contract for IN, in bits per second. His shaper has twice that, the link three times, EF a quarter.
 pub const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
@@ -43,8 +44,6 @@ pub enum Who {
     Port,
 }
 
-pub const WHO: [Who; 4] = [Who::Prefix, Who::Shaped, Who::Policed, Who::Port];
-
 /// Everything that the bytes of a strategy say, read from the front.
 pub struct Genes<'a>(pub &'a [u8], pub usize);
 
@@ -63,13 +62,15 @@ pub struct How {
     pub ethernet: bool,
     /// Unreadable frames are dropped: then nothing leaves that is not what it claims to be.
     pub drops_unread: bool,
+    /// By the kernel's datapath, where nothing waits.
+    pub kernel: bool,
 }
 
 pub fn file(who: Who, contract: u64, meter: usize, how: How, depth: u64, name: &str) -> String {
     let settings = METERS[meter].0.replace("{d}", &depth.to_string());
     let settings = settings.replace("{2}", &(contract * 2).to_string()).replace("{1}", &contract.to_string());
     let action = if who == Who::Policed { ", action = \"drop\"" } else { "" };
-    let queue = if who == Who::Shaped {
+    let queue = if who == Who::Shaped && !how.kernel {
         format!(
             "queue = {{ aqm = \"drop_tail\", limit = \"200 packets\" }}\nrate = \"{} bit/s\"\nburst = \"{} B\"\n",
             contract * 2,
@@ -100,9 +101,20 @@ pub fn file(who: Who, contract: u64, meter: usize, how: How, depth: u64, name: &
     };
     let unread = if how.drops_unread { "" } else { "\nframes.unreadable = \"best_effort\"" };
     let customers = customer(name, his, &ef) + &bobs.map_or_else(String::new, |b| customer("bob", b, ""));
+    let datapath = if how.kernel { "\ndatapath = \"kernel\"" } else { "\nflows = 64" };
+    let (link, waits) = if how.kernel {
+        (String::new(), String::new())
+    } else {
+        (
+            format!(
+                "rate = \"{} bit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"1000 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n",
+                contract * 3
+            ),
+            format!("aqm = \"drop_tail\"\nlimit = \"100 packets\"\nrate = \"{contract} bit/s\"\n"),
+        )
+    };
     format!(
-        "inside = \"a\"\noutside = \"b\"\n{counted}{unread}\nflows = 64\nframes.control = {{ rate = \"{CONTROL} bit/s\", burst = \"{DEPTH} B\" }}\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"1000 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\naqm = \"drop_tail\"\nlimit = \"100 packets\"\nrate = \"{contract} bit/s\"\n{customers}",
-        contract * 3
+        "inside = \"a\"\noutside = \"b\"\n{counted}{unread}{datapath}\nframes.control = {{ rate = \"{CONTROL} bit/s\", burst = \"{DEPTH} B\" }}\n[upstream]\n{link}[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\n{waits}{customers}"
     )
 }
 
@@ -241,4 +253,97 @@ pub fn gap(genes: &mut Genes<'_>, n: u64, full: u64, short: u64, rng: &mut Rng) 
 /// Tells which frame this is: the last three bytes of its source address.
 pub fn stamp(frame: &mut Frame, n: u64) {
     frame.0[9..12].copy_from_slice(&(n as u32).to_be_bytes()[1..]);
+}
+
+/// The share of the contract that was delivered: 1 is all of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Got {
+    /// The long-run rate of IN, beyond one bucket.
+    pub green: f64,
+    /// The most over any stretch, less what the promise lets pass, in bytes: above 0 somebody was cheated.
+    pub over: [(&'static str, f64); 6],
+    /// Frames with a DSCP that nobody bought.
+    pub foreign: u64,
+    /// Frames that the honest neighbour lost, or that lost their colour.
+    pub bobs_loss: u64,
+    pub seconds: f64,
+    pub frames: u64,
+}
+
+pub fn people_have_circuits(who: Who) -> bool {
+    matches!(who, Who::Shaped | Who::Policed)
+}
+
+/// Holds what left against what was bought.
+pub fn judge(
+    who: Who,
+    how: How,
+    (contract, meter): (u64, usize),
+    sent: &[Sent],
+    until: Time,
+    link: f64,
+    too_late: u64,
+) -> Got {
+    let (_, rates, buckets) = METERS[meter];
+    let people = if who == Who::Port { 2 } else { 1 };
+    let (mut green, mut ef) = (Oracle::new(contract * people), Oracle::new(contract / 4));
+    // In his circuit he has a bucket a kind. All whom no circuit tells have one kind's rate, half of it where others are told by
+    // theirs, and twice its burst for any kind and for those that each has kept.
+    let circuits = if people_have_circuits(who) { 2 } else { 1 };
+    let (mut control, mut his_control) = (Oracle::new(CONTROL / circuits), Oracle::new(8 * CONTROL_SENDER));
+    // EF that was bought has its own policer before a shaper, beside another.
+    let extra = contract / 4;
+    let (rate, room) = match who {
+        Who::Shaped => (2 * contract, 3 * DEPTH),
+        Who::Policed => (rates * contract + extra, (buckets + 1) * DEPTH + DEEPER),
+        // In the kernel there is no link that is full.
+        Who::Prefix | Who::Port if how.kernel => (u64::MAX, 0),
+        Who::Prefix | Who::Port => (3 * contract, DEPTH),
+    };
+    // By the time at which they left where they waited for it, else by when they came.
+    let mut bought = Oracle::new(rate);
+    let mut got = Got { frames: sent.len() as u64, seconds: until.secs(), ..Got::default() };
+    let mut all = 0;
+    let mut his: Vec<(Time, u64)> = Vec::new();
+    for s in sent {
+        if s.bobs {
+            got.bobs_loss += u64::from(s.left.is_none_or(|(_, dscp)| dscp != Some(10)));
+            continue;
+        }
+        let Some((left, dscp)) = s.left else { continue };
+        match dscp {
+            Some(10) => {
+                green.see(s.at, s.bytes);
+                all += s.bytes;
+            }
+            Some(46) => ef.see(s.at, s.bytes),
+            Some(0 | 12 | 14) | None => {}
+            Some(_) => got.foreign += 1,
+        }
+        if s.control {
+            if s.his { &mut his_control } else { &mut control }.see(s.at, s.bytes);
+        } else if s.his && rate != u64::MAX {
+            his.push((if who == Who::Shaped { left } else { s.at }, s.bytes));
+        }
+    }
+    his.sort_by_key(|(at, _)| *at);
+    his.iter().for_each(|(at, bytes)| bought.see(*at, *bytes));
+    if too_late > 0 {
+        // What a router threw away after a stall was nobody's fault.
+        got.bobs_loss = 0;
+    }
+    let depth = (DEPTH + DEEPER) as f64 * people as f64;
+    got.green = (all as f64 - depth).max(0.0) * 8.0 / until.secs().max(1e-9) / (contract * people) as f64;
+    got.over = [
+        ("IN", green.most() - depth),
+        ("EF", ef.most() - DEPTH as f64),
+        ("shaper or policer", bought.most() - room as f64),
+        (
+            "control frames",
+            (control.most() - (4 * DEPTH / circuits) as f64).max(his_control.most() - 8.0 * DEPTH as f64),
+        ),
+        ("link", link - (DEPTH + LONGEST_LINK) as f64),
+        ("", 0.0),
+    ];
+    got
 }
