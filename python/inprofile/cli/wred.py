@@ -15,7 +15,7 @@ from .._input import visible
 from ..metrics.quantity import bits_per_second, number, pm, quantity
 from ..metrics.summary import text_table
 from ..run.storage import check_folder, write_whole
-from ..studies.wred import Port, Switch, Unreadable, check, read
+from ..studies.wred import Port, Switch, Unreadable, check, pauses, read
 from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
 from ..studies.wred.profile import alike
 from .common import Jobs, Json, Refused, emit, guarded, say
@@ -103,6 +103,8 @@ def wred(
         raise Refused("--queue and --dscp are for --to: write --to sonic or --to openconfig")
     try:
         ports = _chosen(read(file), profile)
+        chosen = {queue for port in ports for queue in port.queues}
+        paused = [pause for pause in pauses(file) if chosen & set(pause.queues)]
         traffic = Traffic(rtt * 1e-6, flows, seeds, None if rate is None else _rate(rate), buffer)
         if out is not None:
             check_folder(out)
@@ -115,10 +117,16 @@ def wred(
     if out is not None:
         _write(found, traffic, out)
     if json_:
-        emit({"profiles": [_as_json(port, traffic, ran) for port, ran in found]})
+        emit(
+            {
+                "profiles": [_as_json(port, traffic, ran) for port, ran in found],
+                "pauses": [pause.to_json() for pause in paused],
+            }
+        )
     else:
-        say("\n\n\n".join(_as_text(port, traffic, ran) for port, ran in found))
-    if any(check(port) for port, _ in found):
+        texts = [_as_text(port, traffic, ran) for port, ran in found]
+        say("\n\n\n".join([*texts, *(visible(pause.text()) for pause in paused)]))
+    if any(check(port) for port, _ in found) or any(pause.findings for pause in paused):
         raise typer.Exit(1)
 
 

@@ -1,8 +1,8 @@
 """WRED profiles of switches: read from their configuration, checked, drawn, and tried on TCP.
 
-`profile` says what a profile is and what is wrong with one; `sonic` and `openconfig` read it; `effect`
-puts it on a simulated port. `switch` is what else a switch's configuration says of QoS, `written` writes all
-of it, and `experiment` makes it of an experiment.
+`profile` says what a profile is and what is wrong with one; `sonic` and `openconfig` read it; `effect` puts
+it on a simulated port, `pause` compares it with PFC's thresholds. `switch` is what else a switch's
+configuration says of QoS, `written` writes all of it, and `experiment` makes it of an experiment.
 
     >>> from inprofile.studies.wred import read
     >>> ports = read(Path("config_db.json"))                                        # doctest: +SKIP
@@ -17,6 +17,8 @@ from typing import Any
 
 from ..._input import read_file
 from . import openconfig, openconfig_qos, sonic, sonic_qos
+from .pause import Pause
+from .pause import pauses as _pauses
 from .profile import COLOURS, Curve, Finding, Port, Profile, Unreadable, check
 from .switch import Switch
 
@@ -24,11 +26,13 @@ __all__ = [
     "COLOURS",
     "Curve",
     "Finding",
+    "Pause",
     "Port",
     "Profile",
     "Switch",
     "Unreadable",
     "check",
+    "pauses",
     "read",
     "read_switch",
 ]
@@ -46,6 +50,15 @@ def read(path: str | Path) -> list[Port]:
     if "qos" in tree:
         return openconfig.ports(tree)
     raise Unreadable("", "has neither WRED_PROFILE (SONiC) nor qos (OpenConfig): no WRED profile is in it")
+
+
+def pauses(path: str | Path) -> list[Pause]:
+    """Of SONiC's `config_db.json` whether lossless queues mark before they pause, and pause before they drop.
+
+    None of OpenConfig, which has no priority groups. Raises as `read` does.
+    """
+    tree = _tree(path)
+    return _pauses(tree, sonic.ports(tree)) if "WRED_PROFILE" in tree else []
 
 
 def read_switch(path: str | Path) -> Switch:

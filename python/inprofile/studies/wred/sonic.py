@@ -17,7 +17,7 @@ from ...metrics.quantity import quantity
 from .buffers import Buffer
 from .profile import COLOURS, Curve, Port, Profile, Unreadable
 
-__all__ = ["ports", "served"]
+__all__ = ["buffer_of", "by_queue", "number", "ports", "served", "table"]
 
 _ECN = {
     "ecn_none": (),
@@ -41,16 +41,16 @@ Table = Mapping[str, Any]
 
 def ports(tree: Table) -> list[Port]:
     """As `read` returns them. Raises `Unreadable`."""
-    profiles = {name: _profile(name, fields) for name, fields in _table(tree, "WRED_PROFILE").items()}
+    profiles = {name: _profile(name, fields) for name, fields in table(tree, "WRED_PROFILE").items()}
     groups: dict[tuple[str, float | None, int | None, tuple[str, ...], Buffer | None], list[str]] = {}
-    buffers = dict(_by_queue(_table(tree, "BUFFER_QUEUE"), "profile", "BUFFER_QUEUE"))
-    for queue, name in _by_queue(_table(tree, "QUEUE"), "wred_profile", "QUEUE"):
+    buffers = dict(by_queue(table(tree, "BUFFER_QUEUE"), "profile", "BUFFER_QUEUE"))
+    for queue, name in by_queue(table(tree, "QUEUE"), "wred_profile", "QUEUE"):
         if name not in profiles:
             there = ", ".join(sorted(profiles)) or "none"
             raise Unreadable(
                 f"QUEUE|{queue}", f'wred_profile "{name}" is not in WRED_PROFILE; there are: {there}'
             )
-        buffer, notes, allotted = _buffer(tree, buffers.get(queue))
+        buffer, notes, allotted = buffer_of(tree, buffers.get(queue))
         rate = _rate(tree, queue.rpartition("|")[0])
         groups.setdefault((name, rate, buffer, notes, allotted), []).append(queue)
     found = [
@@ -63,10 +63,11 @@ def ports(tree: Table) -> list[Port]:
 
 def served(tree: Table) -> dict[str, str]:
     """By queue, the scheduler that QUEUE gives it. Raises `Unreadable`."""
-    return dict(_by_queue(_table(tree, "QUEUE"), "scheduler", "QUEUE"))
+    return dict(by_queue(table(tree, "QUEUE"), "scheduler", "QUEUE"))
 
 
-def _table(tree: Table, name: str) -> Table:
+def table(tree: Table, name: str) -> Table:
+    """A table of named entries; empty where there is none. Raises `Unreadable`."""
     table = tree.get(name, {})
     if not isinstance(table, dict) or not all(isinstance(v, dict) for v in table.values()):
         raise Unreadable(name, "is no table of named entries")
@@ -78,7 +79,7 @@ def _reference(text: object) -> str:
     return str(text).strip("[]").rpartition("|")[2]
 
 
-def _by_queue(table: Table, key: str, name: str) -> Iterator[tuple[str, str]]:
+def by_queue(table: Table, key: str, name: str) -> Iterator[tuple[str, str]]:
     """Each queue (`Ethernet0|3`) with what `key` names; an entry is for ports and a range of queues."""
     for entry, fields in table.items():
         if not fields.get(key):
@@ -134,8 +135,8 @@ def _curve(where: str, fields: Table, prefix: str, probability: str, own: str = 
             ("mark_probability", probability),
         )
     ]
-    low, high = (_number(where, fields, key, None) for key in keys[:2])
-    percent = _number(where, fields, keys[2], 100)
+    low, high = (number(where, fields, key, None) for key in keys[:2])
+    percent = number(where, fields, keys[2], 100)
     if percent > 100:
         raise Unreadable(where, f"{keys[2]} = {percent}: write 0 to 100, in percent")
     if high < low:
@@ -143,7 +144,8 @@ def _curve(where: str, fields: Table, prefix: str, probability: str, own: str = 
     return Curve(low, high, percent / 100)
 
 
-def _number(where: str, fields: Table, key: str, default: int | None) -> int:
+def number(where: str, fields: Table, key: str, default: int | None) -> int:
+    """A whole number of an entry; without a default it has to be there. Raises `Unreadable`."""
     text = fields.get(key, default)
     if text is None:
         raise Unreadable(where, f"{key} is missing: its colour is enabled; write a number of bytes")
@@ -154,11 +156,11 @@ def _number(where: str, fields: Table, key: str, default: int | None) -> int:
 
 def _rate(tree: Table, port: str) -> float | None:
     """PORT's speed is in Mbit/s."""
-    fields = _table(tree, "PORT").get(port, {})
-    return 1e6 * _number(f"PORT|{port}", fields, "speed", None) if "speed" in fields else None
+    fields = table(tree, "PORT").get(port, {})
+    return 1e6 * number(f"PORT|{port}", fields, "speed", None) if "speed" in fields else None
 
 
-def _buffer(tree: Table, name: str | None) -> tuple[int | None, tuple[str, ...], Buffer | None]:
+def buffer_of(tree: Table, name: str | None) -> tuple[int | None, tuple[str, ...], Buffer | None]:
     """Bytes that one queue may take while it alone is congested, how that was computed, and what is said.
 
     With `dynamic_th` n a queue may take 2ⁿ of what is free of the pool: x = 2ⁿ·(pool − x). SAI,
@@ -167,16 +169,16 @@ def _buffer(tree: Table, name: str | None) -> tuple[int | None, tuple[str, ...],
     if name is None:
         return None, (), None
     where = f"BUFFER_PROFILE|{name}"
-    fields = _table(tree, "BUFFER_PROFILE").get(name)
+    fields = table(tree, "BUFFER_PROFILE").get(name)
     if fields is None:
         raise Unreadable(where, "is not there, and a BUFFER_QUEUE names it")
-    reserved = _number(where, fields, "size", 0)
+    reserved = number(where, fields, "size", 0)
     pool_name = _reference(fields.get("pool", ""))
-    pool = _table(tree, "BUFFER_POOL").get(pool_name, {})
+    pool = table(tree, "BUFFER_POOL").get(pool_name, {})
     known = tuple(sorted((str(key), str(value)) for key, value in pool.items()))
     said = Buffer(reserved, name=name, pool=pool_name, pool_fields=known)
     if "static_th" in fields:
-        shared = _number(where, fields, "static_th", None)
+        shared = number(where, fields, "static_th", None)
         note = f"buffer: {where}, size and static_th"
         return reserved + shared, (note,), replace(said, static=shared)
     if "dynamic_th" not in fields:
@@ -189,7 +191,7 @@ def _buffer(tree: Table, name: str | None) -> tuple[int | None, tuple[str, ...],
     if "size" not in pool:
         return None, (f"buffer: {where} and its pool do not say how much a queue may take",), said
     alpha = 2.0 ** int(power[1])
-    size = _number(f"BUFFER_POOL|{pool_name}", pool, "size", None)
+    size = number(f"BUFFER_POOL|{pool_name}", pool, "size", None)
     shared = int(size * alpha / (1 + alpha))
     free = f"2^{power[1]} of what is free of {quantity(size, 'B')}"
     note = f"buffer: {where}, {free}, while no other queue is congested"
