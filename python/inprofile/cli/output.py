@@ -261,7 +261,12 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
             },
         )
     ],
-    "wred": [_of("Each profile, what is found in it, and what it does to TCP.", {"profiles": _TABLES})],
+    "wred": [
+        _of(
+            "Each profile, what is found in it, and what it does to TCP.",
+            {"profiles": _TABLES, "pauses": _TABLES},
+        )
+    ],
     "reproduce": [
         _of("Each paper with its claims and verdicts; with --plan its effort.", {"papers": _TABLES})
     ],
