@@ -1,6 +1,6 @@
 //! One experiment in one piece and in parts, by turns: `bench-parts FILE PARTS THREADS [ROUNDS [KEY=VALUE…]]`.
 //!
-//! Each line is a round: wall and CPU seconds of both, events, windows, and how many times as fast the parts would be if they waited for
+//! The best cut there is, whether it is expected to be faster or not. Each line is a round: wall and CPU seconds of both, events, windows, and how many times as fast the parts would be if they waited for
 //! each other at every window's end and did nothing else.
 
 use std::env;
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use inprofile_benches::{cpu_time, experiment_file};
 use inprofile_sim::engine;
-use inprofile_sim::parts::{self, balance::balanced};
+use inprofile_sim::parts::{self, balance::best};
 
 fn main() {
     let args: Vec<String> = env::args().collect();
@@ -22,7 +22,7 @@ fn main() {
     let scenario = experiment_file(file, &set);
     let stop = AtomicBool::new(false);
     let network = || scenario.network(1, false);
-    let cut = balanced(&network(), most);
+    let cut = best(&network(), most);
     println!(
         "parts={} lookahead={} expected={:.2} largest={:.3}",
         cut.cut.parts(),

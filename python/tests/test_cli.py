@@ -209,7 +209,7 @@ def test_a_run_in_parts_writes_the_same_bytes_and_says_so(tmp_path: Path, folder
     assert files(tmp_path / "1") == files(tmp_path / "2")
     out, _ = inprofile_("check", str(folder / "e.toml"), "--threads-per-run", "2", cwd=tmp_path)
     (sentence,) = re.findall("Each run in .*", out)
-    assert sentence.startswith(("Each run in 2 parts: lookahead ", "Each run in one piece: parts would wait"))
+    assert sentence.startswith(("Each run in 2 parts: lookahead ", "Each run in one piece: waiting and what"))
     assert "Each run in" in said[1]
     assert "Each run in" not in said[0]
 

@@ -121,7 +121,7 @@ fn a_tree_is_cut_where_parts_have_about_as_much_to_do() {
     assert!(found.largest < 0.65, "{found:?}");
     assert!(found.speed_up > 1.1 && found.cut.lookahead().0 >= 2_000_000_000, "{found:?}");
     let slow = balanced(&tree(&[]).network(1, false), 2);
-    assert_eq!(slow.whole, Some("parts would wait for each other longer than they would save"));
+    assert_eq!(slow.whole, Some("waiting and what crosses would cost more than parts save"));
 }
 
 #[test]

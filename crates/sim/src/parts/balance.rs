@@ -40,23 +40,31 @@ pub struct Balanced {
 /// The best cut into at most so many parts; in one piece where none is expected to be a tenth faster.
 #[must_use]
 pub fn balanced(network: &Network, parts: u32) -> Balanced {
-    let whole = |why| Balanced { cut: Cut::none(network), speed_up: 1.0, largest: 1.0, whole: Some(why) };
+    let found = best(network, parts);
+    if found.whole.is_none() && found.speed_up < LEAST {
+        return whole(network, "waiting and what crosses would cost more than parts save");
+    }
+    found
+}
+
+/// The best cut into at most so many parts, whether it is expected to be faster or not; in one piece where there is none.
+#[must_use]
+pub fn best(network: &Network, parts: u32) -> Balanced {
     if parts < 2 {
-        return whole("one thread was asked for");
+        return whole(network, "one thread was asked for");
     }
     if let Some(why) = keeps_whole(network) {
-        return whole(why);
+        return whole(network, why);
     }
     let load = Load::of(network);
     let tried = lengths(network).into_iter().map(|shortest| try_length(network, &load, parts, shortest));
     let tried = tried.filter(|b| b.cut.parts() > 1);
-    match tried.max_by(|a, b| a.speed_up.total_cmp(&b.speed_up)) {
-        None => whole("no link with a delay divides it"),
-        Some(best) if best.speed_up < LEAST => {
-            whole("parts would wait for each other longer than they would save")
-        }
-        Some(best) => best,
-    }
+    let found = tried.max_by(|a, b| a.speed_up.total_cmp(&b.speed_up));
+    found.unwrap_or_else(|| whole(network, "no link with a delay divides it"))
+}
+
+fn whole(network: &Network, why: &'static str) -> Balanced {
+    Balanced { cut: Cut::none(network), speed_up: 1.0, largest: 1.0, whole: Some(why) }
 }
 
 /// Lengths of lookahead to try: of the delays that there are, the longest first.
