@@ -19,7 +19,8 @@ __all__ = ["context"]
 def context(report: Report, charts: MutableMapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The common part of the page, with the curve first; ratios run from 1 to hundreds: powers of ten."""
     shown = defaults.context(report, charts)
-    jitters = {t.id: "0 ms" if t.id == "0-ms" else t.id.replace("-", " ") for t in report.paper.topologies}
+    # The others are no point of the curve: their path is longer, or their delay varies in another way.
+    jitters = {t.id: t.id.replace("-", " ") for t in report.paper.topologies if t.id.count("-") == 1}
     curves = []
     for setup in report.setups:
         rows = [
