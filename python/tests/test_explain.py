@@ -164,6 +164,9 @@ def test_the_command_ends_in_the_sentence_and_tries_it(
     with pytest.raises(SystemExit):
         app(["explain", str(tmp_path / "r"), "--flow", "assured.3", "--try"])
     assert "% of the gap closed." in capsys.readouterr().out.strip().splitlines()[-1]
+    with pytest.raises(SystemExit):
+        app(["explain", str(tmp_path / "r"), "--flow", "assured.0", "--try"])
+    assert "nothing was run again for assured.0: it got what it should." in capsys.readouterr().err
 
 
 def test_run_offers_to_explain_the_flow_that_fell_shortest(

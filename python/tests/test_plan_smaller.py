@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from inprofile import Scenario, parse
 from inprofile.run.pool import Local
-from inprofile.studies.plan import Question, plan
+from inprofile.studies.plan import Question, contracts, plan
 from inprofile.studies.plan.bench import Bench
-from inprofile.studies.plan.contracts import CHOSEN, LEVEL, SAFEST, confirmation, expected_runs
+from inprofile.studies.plan.confirmed import LEVEL, SAFEST, Confirmed, confirmation
+from inprofile.studies.plan.contracts import CHOSEN, expected_runs
 from inprofile.studies.plan.question import question_of
-from inprofile.studies.plan.search import runs_of
+from inprofile.studies.plan.search import Tried, measured, runs_of
 from inprofile.studies.plan.smaller import scale_of, smaller
 from inprofile.studies.plan.words import as_text
 
@@ -148,3 +151,32 @@ def test_only_long_runs_are_made_smaller_and_only_what_can_be(question: Question
     assert packets < all_packets / 2
     assert runs > 0
     assert whole == 2 * 24 * 6 + 8 * 40 + 300 + 400
+
+
+def test_what_fails_on_fresh_seeds_is_held_against_it_and_the_search_goes_on(
+    question: Question, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first candidate fails whatever its runs say; there is another one that meets the goal."""
+    rio = next(s for s in question.schemes if s.id == "rio")
+    seen: list[Tried] = []
+
+    def test(q: Question, bench: Bench, one: Tried, number: int, level: float, tell: object) -> Confirmed:
+        seen.append(one)
+        fresh = bench.run([(q.put(one.scheme, one.settings), range(1, 4))])[0]
+        kept = fresh["all_contracts_kept"] * (number > 0)
+        return Confirmed(
+            one, replace(fresh, values={**fresh.values, "all_contracts_kept": kept}), 3, 0, number > 0
+        )
+
+    monkeypatch.setattr(contracts, "confirmed", test)
+    bench = Bench(question.scenario, None, Local(), lambda _: None)
+    small = smaller(question, 4)
+    found = measured(small, bench, [(rio, SETTINGS)])
+    told: list[str] = []
+    tested, made = contracts._on_the_network(question, bench, found, told.append)
+    assert [one.met for one in tested] == [False, True]
+    assert seen[0].settings == SETTINGS
+    assert seen[1].settings != SETTINGS
+    assert any("steps from it" in line for line in told)
+    failed = next(t for t in made if t.settings == SETTINGS)
+    assert failed.runs.seeds == (*CHOSEN, 1, 2, 3), "the runs of the test are held against it"

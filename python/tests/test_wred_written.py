@@ -18,7 +18,7 @@ from inprofile.studies.wred import Port, Switch, read
 from inprofile.studies.wred.buffers import Buffer
 from inprofile.studies.wred.experiment import switch_of
 from inprofile.studies.wred.profile import COLOURS, Curve, Profile
-from inprofile.studies.wred.written import FORMATS, SPEEDS, Unsayable, needs
+from inprofile.studies.wred.written import FORMATS, SPEEDS, Unsayable, needs, refuse
 
 WRED = {
     "aqm": "wred",
@@ -165,6 +165,13 @@ def test_a_plans_wred_is_a_switchs_and_its_weight_is_asked_about(tmp_path: Path)
     assert answer.exit_code == 2
     assert "sonic cannot say this, and nothing is written" in answer.stderr
     assert answer.stdout == ""
+
+
+def test_what_is_said_of_many_customers_is_said_once() -> None:
+    with pytest.raises(Unsayable) as refused:
+        refuse(["a: no meter: write another", "link: no such speed", "b: no meter: write another"])
+    assert str(refused.value) == "a and 1 more: no meter: write another\nlink: no such speed"
+    refuse([])
 
 
 @pytest.mark.parametrize(

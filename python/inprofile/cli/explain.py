@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._input import visible
 from ..metrics.quantity import number
 from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, say
 from .effort import TRACED, affordable, announce
@@ -68,6 +70,9 @@ def explain(
         emit(found.to_json() | ({"tried": [one.to_json() for one in outcome]} if try_ else {}))
     else:
         say(as_text(found, [one.words() for one in outcome]))
+        if try_ and not found.causes:
+            why = "it got what it should" if found.goal is None else "no cause was found"
+            print(f"--try: nothing was run again for {visible(found.flow)}: {why}.", file=sys.stderr)
 
 
 def _tried(result: Result, found: Explanation, jobs: int | None, yes: bool) -> Sequence[Removed]:

@@ -142,7 +142,8 @@ def contracts(
     print(f"About {runs:,} runs.", file=sys.stderr)
     # Runs of a smaller network count as parts of runs of the network.
     whole = max(1, round(packets / max(1.0, question.scenario.expected_packets(seeds=1))))
-    announce([(question.scenario, whole)], jobs, kept=place / RUNS)
+    some = [question.put(scheme, {"T": question.longest}) for scheme in question.schemes]
+    announce([(one, whole / len(some)) for one in some], jobs, kept=place / RUNS)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
     made = made_by(backend, jobs, slurm_set, place)

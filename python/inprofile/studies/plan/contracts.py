@@ -1,9 +1,8 @@
 """The answer to a plan: the scheme and its settings that keep the contracts at the least cost to the others.
 
 Every scheme gets the same number of trials (`search`). The best are run with 40 other seeds, and the best of
-these is put to the test on seeds that nothing has used: as many runs as show, with at most so many failures,
-that the share of runs that keep every contract is what was asked for. Up to three candidates are tested, each
-at a third of 5 %, so that the answer as a whole is wrong with a probability of at most 5 %.
+these is put to the test on seeds that nothing has used (`confirmed`). Up to three candidates are tested, at
+levels that together are 5 %, so that the answer as a whole is wrong with a probability of at most 5 %.
 """
 
 from __future__ import annotations
@@ -15,26 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from ...experiment.scenario import Scenario
-from ...metrics.contracts import figure_over_runs
-from ...metrics.stats import Estimate
 from ...run.pool import Backend, Local
 from ..compare.schemes import Scheme
 from ..compare.settings import rounded
 from .bench import Bench, RunFigures
+from .confirmed import CANDIDATES, LEVEL, SAFEST, Confirmed, confirmation, confirmed
 from .question import Question
 from .search import STEPS, Judged, Tried, first_look, judge, near, ranges_of, runs_of, search, selected
 from .smaller import scale_of, smaller
 from .variants import Change, changed, with_more
 
-__all__ = ["Answer", "Confirmed", "Near", "Room", "confirmation", "expected_runs", "plan"]
+__all__ = ["Answer", "Near", "Room", "expected_runs", "plan"]
 
 SELECTED = range(1001, 1041)
 """Seeds that candidates are chosen by."""
 AROUND = range(1001, 1021)
 """Seeds of what is looked at around the answer: the first of the same."""
-_FRESH = 1_000_001
-"""The first of the seeds that nothing has used."""
-CANDIDATES, LEVEL = 3, 0.05
 TRIALS = 24
 _FINALISTS, _EACH = 8, 2
 CHOSEN = range(1001, 1017)
@@ -43,42 +38,6 @@ TODAY = range(1001, 1009)
 _RACED, _WHOLE, _LOOKED = 3, 2, 4
 """Then so many schemes are searched, and so many settings tried on the network itself at a time, of so many
 that are best on the smaller one."""
-SAFEST = (0.04, 0.005, 0.005)
-"""The levels of the candidates then, together LEVEL: the safest is tested first, and with fewer runs."""
-_BEGUN = 16
-"""A test looks after so many runs whether it has failed, and after twice as many each time."""
-_LEAST_RUNS = 300
-"""A share of runs is shown with at least so many."""
-
-
-@dataclass(frozen=True)
-class Confirmed:
-    """A candidate on fresh seeds."""
-
-    tried: Tried
-    """With the runs of the selection."""
-    runs: RunFigures
-    """The fresh ones."""
-    wanted: int
-    """How many runs the test has; fewer were made where it had failed before."""
-    allowed: int
-    """Failures that it allows."""
-    met: bool
-    level: float = LEVEL / CANDIDATES
-    """Of the test: the probability, at most, that it passes a share below the goal's."""
-
-    @property
-    def failures(self) -> int:
-        """Fresh runs that did not keep every contract."""
-        return len(self.runs.seeds) - self.runs.kept
-
-    @property
-    def lower(self) -> float:
-        """Lower bound of the share of runs that keep every contract, at the level of the test."""
-        from scipy.special import betaincinv
-
-        good, n = self.runs.kept, len(self.runs.seeds)
-        return 0.0 if good == 0 else float(betaincinv(good, n - good + 1, self.level))
 
 
 @dataclass(frozen=True)
@@ -142,24 +101,6 @@ class Answer:
         return self.question.put(best.scheme, best.settings)
 
 
-def confirmation(share: float, level: float = LEVEL / CANDIDATES) -> tuple[int, int]:
-    """How many fresh runs a test has, and how many failures it allows, at a third of 5 % or another level.
-
-    >>> confirmation(0.99), confirmation(0.95), confirmation(0.99, SAFEST[0])
-    ((408, 0), (300, 7), (321, 0))
-    """
-    from scipy.special import bdtr
-
-    failures = 1.0 - share
-    runs = _LEAST_RUNS
-    while bdtr(0, runs, failures) > level:
-        runs += 1
-    allowed = 0
-    while bdtr(allowed + 1, runs, failures) <= level:
-        allowed += 1
-    return runs, allowed
-
-
 def expected_runs(question: Question, trials: int = TRIALS, scale: int | None = None) -> tuple[int, float]:
     """About how many runs a plan takes, and how many packets they send."""
     each, schemes = question.scenario.expected_packets(seeds=1), len(question.schemes)
@@ -219,18 +160,13 @@ def _found(question: Question, bench: Bench, trials: int, scale: int, tell: Call
     seeds, most = (SELECTED, _FINALISTS) if scale == 1 else (CHOSEN, _LOOKED)
     finalists = selected(searched, bench, everything, seeds, most, _EACH)
     if scale > 1:
-        finalists = _on_the_network(question, bench, finalists, tell)
-    tested: list[Confirmed] = []
-    candidates = _candidates(finalists)
-    if scale > 1:
-        # Chosen by few seeds, and a test that fails costs as long as one that does not: the safest first.
-        candidates.sort(key=lambda t: -t.judged.margin)
-    for candidate in candidates:
-        level = LEVEL / CANDIDATES if scale == 1 else SAFEST[len(tested)]
-        tell(f"{candidate.scheme.title} on {confirmation(question.goal.kept, level)[0]} fresh seeds")
-        tested.append(_confirmed(question, bench, candidate, len(tested), level))
-        if tested[-1].met:
-            break
+        tested, finalists = _on_the_network(question, bench, finalists, tell)
+    else:
+        tested = []
+        for candidate in _candidates(finalists):
+            tested.append(confirmed(question, bench, candidate, len(tested), LEVEL / CANDIDATES, tell))
+            if tested[-1].met:
+                break
     answer = Answer(question, tried, finalists, tested, today, scale=scale)
     if answer.chosen is not None:
         tell("settings around it, and more customers")
@@ -258,31 +194,69 @@ def _tried(
 
 def _on_the_network(
     question: Question, bench: Bench, found: Sequence[Tried], tell: Callable[[str], None]
+) -> tuple[list[Confirmed], list[Tried]]:
+    """The tests, and all that were run on the network itself for them, best first.
+
+    Chosen by few seeds, and a test that fails costs as long as one that does not: the safest is tested first.
+    Runs in which it failed are held against it, and the others are looked at again.
+    """
+    left, made = list(found), list[Tried]()
+    tested: list[Confirmed] = []
+    while len(tested) < CANDIDATES:
+        untested = _meeting(question, bench, left, made, [one.tried for one in tested], tell)
+        if not untested:
+            break
+        candidate = max(untested, key=lambda t: t.judged.margin)
+        tested.append(confirmed(question, bench, candidate, len(tested), SAFEST[len(tested)], tell))
+        if tested[-1].met:
+            break
+        seeds = [*CHOSEN, *tested[-1].runs.seeds]
+        failed = _judged(question, bench, [(candidate.scheme, candidate.settings)], seeds)
+        made = [*(t for t in made if t is not candidate), *failed]
+    return tested, sorted(made, key=lambda t: -t.judged.score)
+
+
+def _meeting(
+    question: Question,
+    bench: Bench,
+    left: list[Tried],
+    made: list[Tried],
+    tested: Sequence[Tried],
+    tell: Callable[[str], None],
 ) -> list[Tried]:
-    """The best of the smaller network on the network itself; steps from the best where none is enough."""
-    made: list[Tried] = []
-    for begin in range(0, len(found), _WHOLE):
+    """Those of `made` that meet the goal on the network itself and are not tested yet.
+
+    While there is none, the best of the smaller network that are `left` join them, then steps from the best.
+    """
+    done = [(t.scheme.id, t.settings) for t in tested]
+
+    def found() -> list[Tried]:
+        return [t for t in made if t.judged.violation == 0 and (t.scheme.id, t.settings) not in done]
+
+    while left and not found():
         tell(f"the best of these on the network itself, {_WHOLE} at a time")
-        made += _judged(question, bench, [(t.scheme, t.settings) for t in found[begin : begin + _WHOLE]])
-        if any(t.judged.violation == 0 for t in made):
-            break
-    chance = random.Random(1)  # noqa: S311 - what is drawn is no secret
+        made += _judged(question, bench, [(t.scheme, t.settings) for t in left[:_WHOLE]])
+        del left[:_WHOLE]
+    chance = random.Random(1 + len(tested))  # noqa: S311 - what is drawn is no secret
     for step in STEPS:
-        best = max(made, key=lambda t: t.judged.score)
-        if best.judged.violation == 0:
+        if found():
             break
-        tell(f"it falls short by {best.judged.violation:.2f} there: steps from the best")
+        best = max(made, key=lambda t: t.judged.score)
+        tell(f"{best.scheme.title} falls short by {best.judged.violation:.2f} there: steps from it")
         ranges = list(ranges_of(question, best.scheme))
         points = [near(question, best.scheme, ranges, best.settings, step / 2, chance) for _ in range(_WHOLE)]
         settings = [(best.scheme, {key: rounded(x) for key, x in point.items()}) for point in points]
         made += _judged(question, bench, settings)
-    return sorted(made, key=lambda t: -t.judged.score)
+    return found()
 
 
 def _judged(
-    question: Question, bench: Bench, wanted: Sequence[tuple[Scheme, Mapping[str, float]]]
+    question: Question,
+    bench: Bench,
+    wanted: Sequence[tuple[Scheme, Mapping[str, float]]],
+    seeds: Sequence[int] = CHOSEN,
 ) -> list[Tried]:
-    runs = bench.run([(question.put(scheme, settings), CHOSEN) for scheme, settings in wanted])
+    runs = bench.run([(question.put(scheme, settings), seeds) for scheme, settings in wanted])
     return [
         Tried(scheme, settings, r, judge(question, r))
         for (scheme, settings), r in zip(wanted, runs, strict=True)
@@ -302,39 +276,6 @@ def _candidates(finalists: Sequence[Tried]) -> list[Tried]:
         return met
     first = met[: CANDIDATES - 1]
     return [*first, max(met[CANDIDATES - 1 :], key=lambda t: t.judged.margin)]
-
-
-def _confirmed(question: Question, bench: Bench, candidate: Tried, number: int, level: float) -> Confirmed:
-    """Run a candidate on fresh seeds, until the test is decided."""
-    wanted, allowed = confirmation(question.goal.kept, level)
-    start = _FRESH + 100_000 * number
-    experiment = question.put(candidate.scheme, candidate.settings)
-    end = min(_BEGUN, wanted)
-    runs = bench.run([(experiment, range(start, start + end))])[0]
-    # With more failures than are allowed the rest would change nothing.
-    while end < wanted and end - runs.kept <= allowed:
-        end = min(2 * end, wanted)
-        runs = bench.run([(experiment, range(start, start + end))])[0]
-    n = len(runs.seeds)
-    met = n == wanted and n - runs.kept <= allowed and _others_met(question, runs)
-    return Confirmed(candidate, runs, wanted, allowed, met, level)
-
-
-def _others_met(question: Question, runs: RunFigures) -> bool:
-    """Whether delay and best effort are what was asked for, by their intervals."""
-    goal = question.goal
-    delay = figure_of(runs, "delay_mean")
-    if goal.delay is not None and (delay.ci95 is None or delay.ci95.hi > goal.delay):
-        return False
-    if goal.best_effort > 0:
-        got = figure_of(runs, "best_effort")
-        return got.ci95 is not None and got.ci95.lo >= goal.best_effort
-    return True
-
-
-def figure_of(runs: RunFigures, name: str) -> Estimate:
-    """A figure's mean over runs with its 95 % interval."""
-    return figure_over_runs(name, runs[name].tolist())
 
 
 def _around(question: Question, bench: Bench, chosen: Tried, seeds: Sequence[int]) -> list[Near]:

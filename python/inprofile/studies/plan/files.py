@@ -96,7 +96,8 @@ def _deployable(question: Question, best: Tried, out: Path) -> dict[str, str]:
     program = shutil.which("inprofiled")
     if program is None:
         found["checked"] = (
-            f"no tc.sh, and {router} is not checked: the program inprofiled is not on the path. Where it is:"
+            f"no tc.sh, and {router} is not checked: the program inprofiled is not on the path. With it (from"
+            " a release's Debian package, or built by make build in a clone):"
             f" inprofiled check {router}; inprofiled export tc {router}"
         )
         return found

@@ -8,7 +8,8 @@ from ...metrics.quantity import number, pm, quantity
 from ...metrics.stats import Estimate, paired
 from ...metrics.summary import text_table
 from .bench import RunFigures
-from .contracts import TRIALS, Answer, Confirmed, figure_of
+from .confirmed import Confirmed, figure_of
+from .contracts import TRIALS, Answer
 from .question import Question
 from .search import Judged, Tried
 

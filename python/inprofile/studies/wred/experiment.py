@@ -20,7 +20,7 @@ from .classes import code_points, schedulers_of
 from .policers import gives_out, policers_of
 from .profile import COLOURS, Curve, Port, Profile
 from .switch import Switch, queue_of
-from .written import Unsayable
+from .written import Unsayable, refuse
 
 __all__ = ["switch_of"]
 
@@ -65,8 +65,7 @@ def switch_of(
         found = _one_queue(link, queue or "Ethernet0|0", faults)
     policers = policers_of(effective, at, remark, faults)
     _one_curve(found.ports, effective, faults)
-    if faults:
-        raise Unsayable("\n".join(dict.fromkeys(faults)))
+    refuse(faults)
     said = (_TWICE.format(where=port.profile.where) for port in found.ports)
     return replace(found, policers=policers, lost=(*found.lost, *said))
 

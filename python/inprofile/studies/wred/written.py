@@ -14,7 +14,7 @@ from . import buffers, openconfig_qos, sonic_qos
 from .profile import COLOURS, Curve, Profile
 from .switch import Switch, queue_of
 
-__all__ = ["FORMATS", "Unsayable", "needs", "openconfig_tree", "sonic_tree"]
+__all__ = ["FORMATS", "Unsayable", "needs", "openconfig_tree", "refuse", "sonic_tree"]
 
 Tree = dict[str, Any]
 #: openconfig-if-ethernet, ETHERNET_SPEED.
@@ -57,7 +57,7 @@ def sonic_tree(switch: Switch) -> Tree:
     for name, table in sonic_qos.written(switch, faults).items():
         for key, fields in table.items():
             tree.setdefault(name, {}).setdefault(key, {}).update(fields)
-    _refuse(faults)
+    refuse(faults)
     return {name: table for name, table in tree.items() if table}
 
 
@@ -147,7 +147,7 @@ def openconfig_tree(switch: Switch) -> Tree:
             ]
         }
     openconfig_qos.add(switch, qos, faults)
-    _refuse(faults)
+    refuse(faults)
     # Whatever names a queue refers to this list.
     used = [
         queue_of(queue)[1] for queue in (*(q for port in switch.ports for q in port.queues), *switch.served)
@@ -221,9 +221,16 @@ def _speed(interface: str, rate: float, faults: list[str]) -> str:
     return "SPEED_UNKNOWN"
 
 
-def _refuse(faults: Sequence[str]) -> None:
-    if faults:
-        raise Unsayable("\n".join(dict.fromkeys(faults)))
+def refuse(faults: Sequence[str]) -> None:
+    """Raises Unsayable where there are faults. What is said of many, customers mostly, is said once."""
+    by_reason: dict[str, list[str]] = {}
+    for where, _, why in (fault.partition(": ") for fault in dict.fromkeys(faults)):
+        by_reason.setdefault(why, []).append(where)
+    lines = [
+        f"{where}{f' and {len(more)} more' * bool(more)}: {why}" for why, (where, *more) in by_reason.items()
+    ]
+    if lines:
+        raise Unsayable("\n".join(lines))
 
 
 FORMATS: Mapping[str, Callable[[Switch], Tree]] = {

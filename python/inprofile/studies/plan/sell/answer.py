@@ -23,7 +23,7 @@ import numpy as np
 from ....metrics.stats import Interval
 from ....run.pool import Backend, Local
 from ..bench import Bench, RunFigures
-from ..contracts import CANDIDATES, LEVEL
+from ..confirmed import CANDIDATES, LEVEL
 from .activity import Activity
 from .evidence import enough, lower_bound, misses, shows
 from .market import Market, MarketError
