@@ -78,6 +78,16 @@ def test_a_pack_gives_the_same_bytes_elsewhere(plain: Path, file: Path, tmp_path
     assert names == {str(p.relative_to(unpacked)) for p in unpacked.rglob("*")}
 
 
+@pytest.mark.parametrize("kind", ["run", "sweep"])
+def test_a_folder_that_is_itself_a_result_is_packed_and_verified(
+    plain: Path, tmp_path: Path, kind: str
+) -> None:
+    (inner,) = (p for p in plain.iterdir() if p.is_dir() and (p / "sweep.json").exists() == (kind == "sweep"))
+    shutil.copytree(inner, tmp_path / "r")
+    pack(tmp_path / "r", tmp_path / "r.pack.zip")
+    assert outcomes(tmp_path / "r.pack.zip", tmp_path / "there") == {".": "same bytes"}
+
+
 def test_the_same_folder_is_the_same_pack(plain: Path, file: Path, tmp_path: Path) -> None:
     copy = tmp_path / "other" / "paper"
     shutil.copytree(plain, copy)

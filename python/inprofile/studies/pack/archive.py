@@ -151,8 +151,10 @@ class Pack:
             raise NoPack(f"{self.file}: {LIST} cannot be read: {visible(str(error))}") from None
         if wrong := wrong_in(about):
             raise NoPack(f"{self.file}: {LIST} is not what inprofile pack writes: {wrong}")
-        for name in [*about["files"], *(f"{FILES}/{r['place']}" for r in about["results"])]:
-            if wrong := flaw([name.removesuffix("/.")]):
+        # A folder that is itself a result has it at ".".
+        places = [r["place"] for r in about["results"] if r["place"] != "."]
+        for name in [*about["files"], *(f"{FILES}/{place}" for place in places)]:
+            if wrong := flaw([name]):
                 raise NoPack(f"{self.file}: {wrong}: nothing was written")
         # What --trust lets run is what the pack itself has, and what it shows.
         code = {m["file"] for m in about["mechanisms"] if "file" in m}
