@@ -137,3 +137,83 @@ fn what_is_seen_at_once_stays_together() {
         (1, Some("a trace numbers packets in the order of the whole run"))
     );
 }
+
+/// Two ends, one link: acknowledgements that carry AccECN's option by turns, and are lost. One without the option must not be taken for
+/// one with what its slot had before.
+#[test]
+fn an_acknowledgement_without_an_option_has_none_in_the_other_part() {
+    let text = r#"
+title = "Options"
+duration = "10 s"
+[tcp]
+profile = "linux"
+congestion = "cubic"
+ecn = true
+accurate_ecn = true
+accurate_ecn_option = true
+window = "100 packets"
+[[links]]
+name = "l0"
+from = "A"
+to = "B"
+rate = "2 Mbit/s"
+delay = "5 ms"
+loss = { kind = "independent", share = 0.02 }
+queue = { aqm = "red", limit = "30 packets", min_th = "3 packets", max_th = "12 packets", max_p = 0.1, ecn = true }
+reverse = { rate = "2 Mbit/s", delay = "5 ms", queue = { aqm = "drop_tail", limit = "100 packets" }, loss = { kind = "independent", share = 0.3 } }
+[[flows]]
+name = "b"
+count = 3
+from = "A"
+to = "B"
+"#;
+    for seed in 1..=3 {
+        same_in_two(text, seed, 2);
+    }
+}
+
+/// The marker of an edge is told of windows, and of transfers that are over: their ends stay with it.
+#[test]
+fn who_is_told_of_a_window_is_told_of_its_end() {
+    let text = r#"
+title = "Told"
+duration = "5 s"
+[[links]]
+name = "l0"
+from = "A"
+to = "B"
+rate = "2 Mbit/s"
+delay = "5 ms"
+queue = { aqm = "drop_tail", limit = "30 packets" }
+[[links]]
+name = "l1"
+from = "B"
+to = "C"
+rate = "2 Mbit/s"
+delay = "5 ms"
+queue = { aqm = "drop_tail", limit = "30 packets" }
+[[edges]]
+node = "B"
+marker = { kind = "twam", window_source = "oracle" }
+[[flows]]
+name = "t"
+count = 3
+from = "A"
+to = "C"
+start = { every = "300 ms" }
+contract = "200 kbit/s"
+traffic = { kind = "transfer", size = "40 kB" }
+"#;
+    same_in_two(text, 1, 1);
+}
+
+/// Each node wants a part of its own; the outcome is that of the run in one piece, and there are so many parts.
+fn same_in_two(text: &str, seed: u64, parts: u32) {
+    let registry = Registry::default();
+    let scenario = inprofile_experiment::Scenario::parse(text, "x.toml", &[], &registry)
+        .unwrap_or_else(|problems| panic!("{problems:?}"));
+    let network = || scenario.network(seed, false);
+    let cut = Cut::wanted(&network(), |node| node);
+    assert_eq!(cut.parts(), parts);
+    assert_same(&whole(network()), in_parts(network(), &cut, 2), text);
+}

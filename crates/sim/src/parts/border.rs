@@ -84,7 +84,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub(crate) fn leave(&mut self, slot: u32, link: u32, at: C) {
         let packet = *self.packets.get(slot);
         let flow = &self.flows[packet.packet.flow.0 as usize];
-        let acknowledges = !packet.forward() && packet.packet.size > flow.header;
+        // Without an option, that it has none: what the slot had before is another's.
+        let acknowledges = !packet.forward() && (packet.packet.size > flow.header || flow.tells_bytes());
         let options = (acknowledges || flow.delays.is_some()).then(|| {
             Box::new(Options {
                 sack: self.packets.sack(slot),

@@ -1,7 +1,7 @@
 //! Which part of a run each node is in.
 //!
 //! Nodes stay together where something of one is seen at the other at once: over a link or by a signal without delay, where an oracle
-//! tells a mechanism of a sender's window, and at the two ends of a flow whose application asks for one piece of data after another,
+//! tells a mechanism of a sender's window and of the end of its transfer, and at the two ends of a flow whose application asks for one piece of data after another,
 //! as the sender has the state of both.
 
 use inprofile_core::signal::Oracle;
@@ -133,19 +133,27 @@ pub(crate) fn together(network: &Network, shortest: Duration) -> Together {
     for s in network.signals.iter().filter(|s| s.delay < shortest) {
         all.join(node_of(network, s.from), node_of(network, s.to));
     }
+    let told = |wants: Option<Oracle>| wants == Some(Oracle::Window);
+    let mut asks = vec![false; network.nodes.len()];
+    network.edges.iter().filter(|e| told(e.marker.oracle())).for_each(|e| asks[e.node as usize] = true);
     for f in &network.flows {
         if matches!(f.transport, Transport::Web(..) | Transport::Video(..)) {
             all.join(f.from, f.to);
         }
-        let told = |wants: Option<Oracle>| wants == Some(Oracle::Window);
+        // Who is told of a window is told when all has been received, too.
+        if f.marker.as_ref().is_some_and(|marker| told(marker.oracle())) {
+            all.join(f.from, f.to);
+        }
         for &l in &f.path {
             let link = &network.links[l as usize];
             if link.queue.aqms().any(|aqm| told(aqm.oracle())) {
                 all.join(f.from, link.from);
+                all.join(f.from, f.to);
             }
             // An edge is told of what arrives at its node over a link.
-            for e in network.edges.iter().filter(|e| e.node == link.to && told(e.marker.oracle())) {
-                all.join(f.from, e.node);
+            if asks[link.to as usize] {
+                all.join(f.from, link.to);
+                all.join(f.from, f.to);
             }
         }
     }

@@ -33,7 +33,8 @@ pub(crate) fn run(
 ) -> Result<Windows, Failure> {
     let all = parts.len();
     let each = all.div_ceil(threads.max(1));
-    let first = parts.iter_mut().map(|run| run.world.earliest()).min().unwrap_or(u64::MAX);
+    // Mechanisms that begin at once may have signalled already.
+    let first = parts.iter_mut().map(earliest).min().unwrap_or(u64::MAX);
     let shared = Shared {
         turns: [Turn::new(all), Turn::new(all)],
         first,
@@ -42,16 +43,23 @@ pub(crate) fn run(
         stop,
         reached,
     };
+    let groups = (0..all).step_by(each).zip(parts.chunks_mut(each));
+    let groups: Vec<Mutex<Group<'_>>> =
+        groups.map(|(number, group)| Mutex::new((number..).zip(group).collect())).collect();
+    let taken = |group: &Mutex<_>| take(&mut *group.lock().unwrap_or_else(PoisonError::into_inner));
     let windows = std::thread::scope(|scope| {
-        let mut groups = (0..all).step_by(each).zip(parts.chunks_mut(each));
-        let own = groups.next();
-        for (number, group) in groups {
-            let shared = &shared;
-            scope.spawn(move || {
-                shared.work(number, group);
-            });
+        let (mut own, shared) = (Group::new(), &shared);
+        for (place, group) in groups.iter().enumerate() {
+            let work = move || {
+                shared.work(taken(group));
+            };
+            // The first is this thread's, and so is each for which the system has no thread.
+            if place == 0 || std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                shared.meeting.all.fetch_sub(usize::from(place > 0), Ordering::SeqCst);
+                own.append(&mut taken(group));
+            }
         }
-        own.map_or_else(Windows::default, |(number, group)| shared.work(number, group))
+        shared.work(own)
     });
     if shared.turns.iter().any(|t| t.stopped.load(Ordering::Relaxed)) {
         Err(Failure::Stopped)
@@ -59,6 +67,9 @@ pub(crate) fn run(
         Ok(windows)
     }
 }
+
+/// The parts of one thread, with their numbers.
+type Group<'a> = Vec<(usize, &'a mut Run<Exact, false>)>;
 
 /// What parts lay out for each other.
 struct Turn {
@@ -95,29 +106,29 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// One thread, with the parts from this number on.
-    fn work(&self, number: usize, parts: &mut [Run<Exact, false>]) -> Windows {
+    /// One thread, with its parts.
+    fn work(&self, mut parts: Group<'_>) -> Windows {
         let _leaves = Leaves(&self.meeting);
         let (mut earliest, mut windows) = (self.first, Windows::default());
         for turn in (0..2).cycle() {
             let (here, before) = (&self.turns[turn], &self.turns[1 - turn]);
             let until = earliest.saturating_add(self.lookahead.0);
-            for (place, run) in (number..).zip(&mut *parts) {
-                collect(run, &before.letters[place]);
-                self.simulate(run, place, until, here);
+            for (place, run) in &mut parts {
+                collect(run, &before.letters[*place]);
+                self.simulate(run, *place, until, here);
             }
             if !self.meeting.meet() || here.stopped.load(Ordering::Relaxed) {
                 return windows;
             }
             windows.count += 1;
             windows.critical += most(&here.events);
-            if parts.iter().all(|run| run.over) {
+            if parts.iter().all(|(_, run)| run.over) {
                 break;
             }
             earliest = least(&here.earliest);
         }
         // All end in the same window. What is still on its way counts as in flight.
-        for (place, run) in (number..).zip(parts) {
+        for (place, run) in parts {
             self.turns.iter().for_each(|turn| collect(run, &turn.letters[place]));
         }
         windows
@@ -129,21 +140,26 @@ impl Shared<'_> {
         run.world.calendar.push(Event::new(until, pause.rank(), pause.pack()));
         let (nobody, events) = (AtomicU64::new(0), run.events);
         let reached = if place == 0 { self.reached } else { &nobody };
-        if run.advance(self.stop, reached).is_err() {
+        if run.advance(self.stop, reached).is_err() || self.stop.load(Ordering::Relaxed) {
             here.stopped.store(true, Ordering::Relaxed);
         }
         here.events[place].store(run.events - events, Ordering::Relaxed);
-        let mut earliest = run.world.earliest();
+        here.earliest[place].store(earliest(run), Ordering::Relaxed);
         if let Some(border) = &mut run.world.border {
             for (to, letters) in border.out.iter_mut().enumerate().filter(|(_, letters)| !letters.is_empty())
             {
-                earliest = letters.iter().map(|l| l.at).fold(earliest, u64::min);
                 let mut there = here.letters[to][place].lock().unwrap_or_else(PoisonError::into_inner);
                 there.append(letters);
             }
         }
-        here.earliest[place].store(earliest, Ordering::Relaxed);
     }
+}
+
+/// The earliest moment at which anything may still leave a part, or arrives in another one.
+fn earliest(run: &mut Run<Exact, false>) -> u64 {
+    let letters = run.world.border.iter().flat_map(|border| border.out.iter().flatten());
+    let on_its_way = letters.map(|letter| letter.at).min().unwrap_or(u64::MAX);
+    on_its_way.min(run.world.earliest())
 }
 
 fn least(of: &[AtomicU64]) -> u64 {
@@ -164,7 +180,8 @@ fn collect(run: &mut Run<Exact, false>, letters: &[Mutex<Vec<Letter>>]) {
 
 /// Where threads wait for each other: looking for a while, then asleep.
 struct Meeting {
-    all: usize,
+    /// How many come.
+    all: AtomicUsize,
     here: AtomicUsize,
     held: AtomicUsize,
     asleep: AtomicUsize,
@@ -177,7 +194,7 @@ struct Meeting {
 impl Meeting {
     fn new(all: usize) -> Meeting {
         Meeting {
-            all,
+            all: AtomicUsize::new(all),
             here: AtomicUsize::new(0),
             held: AtomicUsize::new(0),
             asleep: AtomicUsize::new(0),
@@ -190,7 +207,7 @@ impl Meeting {
     /// Waits until all have come. False: one never will.
     fn meet(&self) -> bool {
         let held = self.held.load(Ordering::SeqCst);
-        if self.here.fetch_add(1, Ordering::SeqCst) + 1 == self.all {
+        if self.here.fetch_add(1, Ordering::SeqCst) + 1 == self.all.load(Ordering::SeqCst) {
             self.here.store(0, Ordering::SeqCst);
             self.end(held + 1);
         } else {
