@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value as Json;
@@ -256,38 +256,125 @@ fn a_start_that_is_refused_leaves_nothing() {
     assert!(!left.contains("lan0") && !left.contains("inside"), "{left}");
 }
 
+/// What an exported folder is loaded by.
+fn has_bpftool() -> bool {
+    let has = Command::new("bpftool").arg("version").output().is_ok();
+    if !has {
+        eprintln!(
+            "NOT TESTED: there is no bpftool here (Debian: bpftool), by which an exported folder is loaded"
+        );
+    }
+    has
+}
+
+/// `inprofiled export bpf` of the bench's file into a folder: its exit code and what it said.
+fn export(bench: &Bench, folder: &Path) -> (Option<i32>, String) {
+    let out = Command::new(crate::bench::PROGRAM)
+        .args(["export", "bpf"])
+        .args([&bench.path("router.toml"), folder])
+        .output()
+        .expect("it runs");
+    (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+}
+
+/// The folder's script, in the bench's namespace: whether it did it, and what it said.
+fn script(bench: &Bench, folder: &Path, pins: &Path, what: &str) -> (bool, String) {
+    let mut command = Command::new("sh");
+    command.arg(folder.join("load.sh")).arg(what).env("PINS", pins);
+    let out = bench.namespace.within(|| command.output()).expect("sh runs");
+    let said = [&out.stdout[..], &out.stderr].concat();
+    (out.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Frames of customers and of nobody, of two sizes, with code points that are and are not theirs, whole and in fragments, both ways.
+fn mixed() -> [Vec<Vec<u8>>; 2] {
+    let up = (0..60u64).map(|n| {
+        let udp =
+            Udp { octet: (n * 37 % 256) as u8, from: [1, 9][usize::from(n % 5 == 4)], ..Udp::numbered(n) };
+        match n % 7 {
+            3 => udp.v6(),
+            5 => udp.fragment(),
+            6 => crate::frames::not_ip(n),
+            _ => udp.v4(),
+        }
+    });
+    let down = (0..20u64).map(|n| Udp { octet: n as u8 * 4, ..Udp::numbered(n) }.v4());
+    [up.collect(), down.collect()]
+}
+
+/// What leaves by each port of what is sent to the other.
+fn through(bench: &mut Bench) -> [Vec<Vec<u8>>; 2] {
+    let [up, down] = mixed();
+    bench.send(0, &up);
+    let up = bench.receive_frames(1, up.len(), QUIET);
+    bench.send(1, &down);
+    [up, bench.receive_frames(0, down.len(), QUIET)]
+}
+
+/// The daemon and the exported folder make the same frames of the same frames.
+#[test]
+fn an_exported_folder_decides_as_the_program() {
+    let Some((mut bench, pins)) = bench("kernel-export-same") else { return };
+    if !has_bpftool() {
+        return;
+    }
+    bench.start(&file(&pins, &alice(10, "80 bit/s")));
+    let by_program = through(&mut bench);
+    bench.obey(&["stop"]);
+    assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
+    let (folder, place) = (bench.path("exported"), pins.0.join("contracts"));
+    let (code, text) = export(&bench, &folder);
+    assert_eq!(code, Some(0), "{text}");
+    bench.link("set dev wan0 promisc on");
+    let (done, said) = script(&bench, &folder, &place, "up");
+    assert!(done, "{said}");
+    let exported = through(&mut bench);
+    assert!(by_program[0].len() > 30 && by_program[1].len() == 20, "{}", by_program[0].len());
+    assert_eq!(exported, by_program);
+    // Somebody else's filter at a port stays, and so does a port that was promiscuous before.
+    let other = "tc filter add dev lan0 ingress pref 7 bpf da bytecode '1,6 0 0 0'";
+    bench.namespace.within(|| Command::new("sh").args(["-c", other]).status()).expect("sh runs");
+    let (done, said) = script(&bench, &folder, &place, "down");
+    assert!(done, "{said}");
+    let left = at_the_ports(&bench);
+    assert!(left.contains("pref 7") && !left.contains("pref 1 ") && !left.contains("pref 2 "), "{left}");
+    let links = bench.namespace.within(|| Command::new("ip").args(["-o", "link"]).output()).expect("ip runs");
+    let links = String::from_utf8_lossy(&links.stdout).into_owned();
+    let promiscuous: Vec<_> = links.lines().filter(|l| l.contains("PROMISC")).collect();
+    assert!(promiscuous.len() == 1 && promiscuous[0].contains("wan0"), "{links}");
+    assert_eq!(pins.left(), Vec::<PathBuf>::new());
+}
+
+/// A file that asks for what this path has not, or that a folder cannot say, is refused before anything is written.
+#[test]
+fn what_cannot_be_exported_is_refused() {
+    let Some((bench, pins)) = bench("kernel-export-refused") else { return };
+    let folder = bench.path("exported");
+    let empty = alice(10, "80 bit/s").replace("depth = ", "starts_full = false, depth = ");
+    let queued = alice(10, "80 bit/s").replace("[upstream]\n", "[upstream]\nrate = \"1 Mbit/s\"\n");
+    for (tables, why) in [(empty, "starts_full = false"), (queued, "nothing is shaped")] {
+        bench.configure(&file(&pins, &tables));
+        let (code, text) = export(&bench, &folder);
+        assert!(code != Some(0) && text.contains(why), "{code:?} {text}");
+        assert!(!folder.exists(), "{text}");
+    }
+}
+
 /// Loaded by the script alone it polices as by the process, and goes without a trace.
 #[test]
 fn an_exported_folder_polices_without_the_program() {
     let Some((mut bench, pins)) = bench("kernel-export") else { return };
-    if Command::new("bpftool").arg("version").output().is_err() {
-        eprintln!(
-            "NOT TESTED: there is no bpftool here (Debian: bpftool), by which an exported folder is loaded"
-        );
+    if !has_bpftool() {
         return;
     }
     bench.configure(&file(&pins, &alice(10, "80 bit/s")).replace("datapath = \"kernel\"\n", ""));
     let (folder, place) = (bench.path("exported"), pins.0.join("contracts"));
-    let export = || {
-        let words = ["export", "bpf"].map(PathBuf::from);
-        let out = Command::new(crate::bench::PROGRAM)
-            .args(words)
-            .args([bench.path("router.toml"), folder.clone()])
-            .output()
-            .expect("it runs");
-        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
-    };
+    let export = || export(&bench, &folder);
     let (code, text) = export();
     assert_eq!(code, Some(0), "{text}");
     let (code, text) = export();
     assert!(code == Some(1) && text.contains("is there already: name another folder"), "{code:?} {text}");
-    let script = |bench: &Bench, what: &str| {
-        let mut command = Command::new("sh");
-        command.arg(folder.join("load.sh")).arg(what).env("PINS", &place);
-        let out = bench.namespace.within(|| command.output()).expect("sh runs");
-        let said = [&out.stdout[..], &out.stderr].concat();
-        (out.status.success(), String::from_utf8_lossy(&said).into_owned())
-    };
+    let script = |bench: &Bench, what: &str| script(bench, &folder, &place, what);
     let (done, said) = script(&bench, "up");
     assert!(done, "{said}");
     let (again, said) = script(&bench, "up");

@@ -2,7 +2,7 @@
 # Contracts in the kernel between @INSIDE@ and @OUTSIDE@, by bpftool and tc alone.
 #
 #   load.sh up        loads the programs and their maps, and puts them at both ports
-#   load.sh down      takes everything away
+#   load.sh down      takes away what up has put there, and nothing else
 #   load.sh counters  prints what each account has counted, as bpftool shows it
 #
 # PINS names another folder of a bpffs than /sys/fs/bpf/inprofile.
@@ -11,9 +11,6 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 pins=${PINS:-/sys/fs/bpf/inprofile}
 inside='@INSIDE@' outside='@OUTSIDE@'
-# The ports whose hooks are of this run.
-mine=
-
 fail() {
 	echo "load.sh: $*" >&2
 	exit 1
@@ -40,14 +37,35 @@ state() {
 	done
 }
 
+# What up has put at a port is a folder of this name, as a bpffs has no files of ours.
+put() {
+	mkdir -p "$pins/put/$1/$2"
+}
+
+was_put() {
+	test -d "$pins/put/$1/$2"
+}
+
+filters() {
+	tc filter show dev "$1" ingress
+	tc filter show dev "$1" egress
+}
+
 down() {
 	for port in "$inside" "$outside"; do
-		case " $mine " in
-		*" $port "*) ;;
-		*) tc filter show dev "$port" egress 2>/dev/null | grep -qw leaving || continue ;;
-		esac
-		tc qdisc del dev "$port" clsact
-		ip link set dev "$port" promisc off
+		ip link show dev "$port" >/dev/null 2>&1 || continue
+		for filter in "ingress 1" "egress 1" "egress 2"; do
+			set -- $filter
+			was_put "$port" "$1-$2" || continue
+			tc filter del dev "$port" "$1" pref "$2" 2>/dev/null || :
+		done
+		# Hooks go unless somebody else has put a filter there since.
+		if was_put "$port" clsact && test -z "$(filters "$port")"; then
+			tc qdisc del dev "$port" clsact 2>/dev/null || :
+		fi
+		if was_put "$port" promisc; then
+			ip link set dev "$port" promisc off
+		fi
 	done
 	rm -rf "$pins"
 }
@@ -75,13 +93,23 @@ up() {
 	bpftool map update pinned "$pins/maps/powers" key hex 00 00 00 00 value hex $(cat "$here/powers.hex")
 	# Closed to the machine first: what it sends itself does not leave by the ports.
 	for port in "$inside" "$outside"; do
+		put "$port" clsact
 		tc qdisc add dev "$port" clsact
-		mine="$mine $port"
+		put "$port" egress-2
 		tc filter add dev "$port" egress pref 2 bpf da bytecode '1,6 0 0 2'
+		put "$port" egress-1
 		tc filter add dev "$port" egress pref 1 bpf da object-pinned "$pins/programs/leaving"
-		ip link set dev "$port" promisc on
+		case $(ip -o link show dev "$port") in
+		*PROMISC*) ;;
+		*)
+			put "$port" promisc
+			ip link set dev "$port" promisc on
+			;;
+		esac
 	done
 	bpftool map update pinned "$pins/maps/state" key hex 00 00 00 00 value hex $(state)
+	put "$inside" ingress-1
+	put "$outside" ingress-1
 	tc filter add dev "$inside" ingress pref 1 bpf da object-pinned "$pins/programs/inside"
 	tc filter add dev "$outside" ingress pref 1 bpf da object-pinned "$pins/programs/outside"
 	trap - EXIT
