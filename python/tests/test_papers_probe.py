@@ -17,7 +17,7 @@ from inprofile.papers.judge import Judged, judge
 from inprofile.papers.judge_text import describe
 from inprofile.papers.probe import claims
 from inprofile.papers.probe.experiments import jobs
-from inprofile.papers.probe.frontiers import Frontier, log_ratio
+from inprofile.papers.probe.frontiers import Frontier, beyond, log_ratio
 from inprofile.papers.probe.measure import BINS, load_variance
 from inprofile.papers.probe.runs import Flows, ProbeRuns
 
@@ -56,6 +56,33 @@ def test_a_frontier_that_doubles_back_is_read_by_its_goodput() -> None:
     there_and_back = Frontier.of({1: _point(1, 1), 2: _point(3, 9), 3: _point(2, 3)})
     straight = Frontier.of({1: _point(1, 1), 2: _point(2, 3), 3: _point(3, 9)})
     assert log_ratio(there_and_back, straight) == pytest.approx([0.0] * len(SEEDS), abs=1e-9)
+
+
+def test_a_point_that_another_one_beats_is_left_out() -> None:
+    """Less goodput at more delay: nobody would choose that threshold."""
+    beaten = Frontier.of({1: _point(1, 1), 2: _point(1.5, 20), 3: _point(2, 3), 4: _point(3, 9)})
+    straight = Frontier.of({1: _point(1, 1), 2: _point(2, 3), 3: _point(3, 9)})
+    assert log_ratio(beaten, straight) == pytest.approx([0.0] * len(SEEDS), abs=1e-9)
+
+
+def test_a_placebo_is_compared_where_it_gets_as_far() -> None:
+    ours, base = _line(0.25, 1, 5), _line(1.0, 1, 5)
+    short = _line(0.5, 1, 3.2)
+    low, high = (beyond(ours, base, short, at) for at in (slice(0, 3), slice(7, 10)))
+    assert low == pytest.approx([math.log(0.5)] * len(SEEDS), abs=1e-2)
+    assert np.isnan(high).all()
+
+
+def test_a_placebo_that_does_as_well_leaves_c1_in_part() -> None:
+    """A blind marker of as many OUT packets, as good as the probe."""
+
+    def change(cell: Cell, m: Measures) -> Measures:
+        if cell.scheme != "every-nth":
+            return m
+        probe = _ideal(Cell(cell.setup, cell.topology, "hard", "", "frontier", cell.value))
+        return Measures(m.seeds, {**m.values, "goodput": probe["goodput"], "delay": probe["delay"]}, {})
+
+    assert _verdicts(change)["C1"] == "in_part"
 
 
 def test_the_loads_variance_is_relative() -> None:
@@ -160,7 +187,7 @@ def test_other_flows_and_markers_follow_the_number_of_flows() -> None:
     bucket = _values("others", "forty", "bucket", 24)["flows.marked.marker"]
     assert bucket == {"kind": "token_bucket", "depth": "10 packets", "rate": "145500 bit/s"}
     nth = _values("others", "ten", "every-nth", 24)["flows.marked.marker"]
-    assert nth == {"kind": "every_nth", "repeated_in": True, "small_window": 4, "n": 50}
+    assert nth == {"kind": "every_nth", "repeated_in": True, "small_window": 4, "n": 90}
     domains = _values("two-domains", "ten", "out-0.1-0.3", 24)
     assert domains["links.domain-1.queue.out"] == {
         "min_th": "0.1 packets",
@@ -199,14 +226,16 @@ def _ideal(cell: Cell) -> Measures:
     gain = GAINS.get((cell.topology, cell.scheme), 0.0)
     # Beside UDP the frontiers reach delays in common, which C12 needs.
     delay = 0.01 * math.exp(goodput / 1e6 + (0.3 * gain if cell.sweep.startswith("udp") else gain))
-    if cell.sweep.startswith("udp") and cell.topology == "forty" and cell.scheme == "hard" and at == 2:
-        delay *= 20
+    if cell.sweep.startswith("udp") and cell.topology == "forty" and cell.scheme == "none" and at == 2:
+        delay *= 0.5
     top = at == 80
     share = {"ten": 0.996 if top else 0.98, "forty": 0.97 if top else 0.94}[cell.topology]
     loss_out = {"soft": 0.55, "soft-one": 0.22}.get(cell.scheme, 0.94)
     # Where others are OUT, more OUT packets are lost (C11).
     loss_out += 0.05 if cell.sweep.endswith("-out") else 0.0
-    marked = 1e5 * (3 if cell.sweep.endswith("-out") else 1)
+    # Without the marker TCP gains nothing from it (C8).
+    gains = cell.sweep.endswith("-out") and not cell.scheme.startswith("in-")
+    marked = 1e5 * (3 if gains else 1)
     free = 1.9e6 if cell.sweep == "free-in" else marked / RATIOS.get(cell.scheme, 1.0)
     return _point(
         goodput,
@@ -215,6 +244,7 @@ def _ideal(cell: Cell) -> Measures:
         loss_in=0.02 if cell.scheme == "none" else 0.001,
         utilisation=0.8 if cell.scheme == "none" else 0.9,
         loss_out=loss_out,
+        loss_probes=loss_out,
         arrived_out=0.2 if cell.sweep.endswith("-out") else 0.02,
         overflow=0.0,
         goodput_marked=marked,
@@ -309,7 +339,7 @@ def test_a_plus_one_under_hard_is_judged_with_both_numbers_of_flows() -> None:
     ("measure", "value", "why"),
     [
         ("arrived_out", 0.01, "there are no more of them"),
-        ("loss_out", 1.0, "every OUT packet is lost either way"),
+        ("loss_probes", 1.0, "every OUT packet is lost either way"),
     ],
 )
 def test_more_out_losses_are_not_asked_where_there_can_be_none(measure: str, value: float, why: str) -> None:

@@ -9,6 +9,7 @@ from ...charts import kinds as draw
 from ...metrics.measures import Array
 from ...metrics.stats import SHARE
 from ..advice import known
+from .sweeps import kept, reduce
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -18,6 +19,8 @@ __all__ = ["figures", "picture"]
 FULL = "full-core-buffer"
 #: An index this low: one of the four flows is all but locked out.
 STUCK = 0.6
+#: A window with which no flow is locked out.
+WIDE = "100 packets"
 LINES = {"rio": "No edge marker", "ard": "ARD", "placebo": "Blind drops"}
 
 
@@ -47,7 +50,22 @@ def figures(report: Report) -> dict[str, float]:
         "stuck": float((none_full < STUCK).sum()),
         "stuck_blind": float((blind_full < STUCK).sum()),
         "jitter_full": float(jitter_full.mean()),
-        **known("unstuck", jitter_full - none_full),
+        **known("as_ard", jitter_full - ard_full),
+        **_wide(report),
+    }
+
+
+def _wide(report: Report) -> dict[str, float]:
+    """The index in the full buffer with a wide window: of this run's sweep, or of the one kept."""
+    found = reduce(report.paper, report.cells) if any(cell.sweep for cell in report.cells) else kept()
+    [panel] = [p for p in found["panels"] if (p["sweep"], p["setup"]) == ("window", FULL)]
+    [point] = [p for p in panel["points"] if p["value"] == WIDE]
+    names = {"rio": "none", "ard": "ard", "placebo": "blind"}
+    return {
+        f"{names[scheme]}_wide{end}": figure
+        for scheme, figures in point["schemes"].items()
+        if scheme in names
+        for end, figure in zip(("", "_lo", "_hi"), figures["fi"], strict=True)
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...metrics.measures import Array
 from ...metrics.stats import SHARE, UNLIKE
 from .. import Cell, Paper
@@ -36,7 +38,10 @@ def a11(s: Schemes) -> list[Comparison]:
         label = "autocorrelation peak of RIO's average queue, above that with sender jitter"
         locked = Pair(s.jittered, s["rio"], s.title)
         compared.append(locked.compare(label, "queue_cycle", "above", bounds=UNLIKE, effect=PHASE))
-    return compared
+    if s.rio_drops:
+        return compared
+    why = "the queue that drops here is a tail-drop one, and the claim is of RIO's"
+    return [replace(one, obstacle=why, measured=False) for one in compared]
 
 
 def a12(s: Schemes) -> list[Comparison]:

@@ -133,9 +133,20 @@ def _a5(s: Schemes) -> list[Comparison]:
             null=kept,
             upper=2 - kept,
             topology=s.title,
+            obstacle=(near := _as_near(s)),
+            measured=near is None,
             effect=BOUND,
         ),
     ]
+
+
+def _as_near(s: Schemes) -> str | None:
+    """Why an IN rate at the TPR shows nothing of ARD: without an edge marker's doing it is as near."""
+    kept = s.bounds.number("kept")
+    plain = float((s["rio"]["admitted_in"] / s["ard"]["tpr"]).mean())
+    if not kept <= plain <= 2 - kept:
+        return None
+    return f"under RIO, which has no TPR, the IN rate is {plain:.3f} times it, within the same bounds"
 
 
 def _a6(s: Schemes) -> list[Comparison]:
@@ -223,6 +234,8 @@ def _a7(s: Schemes) -> list[Comparison]:
                 null=kept,
                 upper=2 - kept,
                 topology=s.title,
+                obstacle=(near := _as_near(s)),
+                measured=near is None,
                 effect=BOUND,
             )
         )

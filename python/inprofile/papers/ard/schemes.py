@@ -32,6 +32,8 @@ class Schemes:
         self.bounds = paper.top.table("bounds")
         #: Each flow's equal share of the bottleneck, in bit/s.
         self.share = paper.top.number("fair_share")
+        #: Whether the queue that drops is RIO's: elsewhere it is a tail-drop queue, under the same names.
+        self.rio_drops = paper.find("setups", setup).flag("thresholds")
         plain, jittered = (cells.get(Cell(setup, topology.id, "rio", name)) for name in ("", "jitter"))
         #: RIO with sender jitter, where it was run and is not what is judged.
         self.jittered = jittered if variant == "" else None

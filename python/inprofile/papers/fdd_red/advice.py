@@ -1,4 +1,4 @@
-"""Paper D's advice: flows that last, and the drops of the first 20 s beside a victim taken at random."""
+"""Paper D's advice: unequal round trips where RED is unfair and where it is not, and a common start."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...charts import kinds as draw
 from ..advice import known
+from .measure import RATE
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -14,43 +15,53 @@ if TYPE_CHECKING:
 __all__ = ["figures", "picture"]
 
 #: By title, scheme and variant.
-LINES = {"RED": ("red", ""), "FDD-RED": ("fdd", ""), "Random victim": ("fdd", "random")}
-
-
-#: The line of round-trip times without the queue, and its set-up, of flows that last.
-WITHOUT, BASE_LONG = "FDD-RED, queue not counted", "all-drops-base-long"
-
-
-def _long(report: Report) -> str:
-    """The primary set-up, but of flows that last."""
-    return f"{report.paper.setups[0].id}-long"
+LINES = {
+    "RED": ("red", ""),
+    "FDD-RED": ("fdd", ""),
+    "Random victim": ("fdd", "blind"),
+    "FQ-CoDel": ("fdd", "fq-codel"),
+}
+#: The network in which RED is unfair; the paper's own in steady state, without the queue in round-trip times.
+WIDE, BASE_LONG = "wide", "all-drops-base-long"
+#: Bits of a packet on the link.
+PACKET = 8 * 540
 
 
 def figures(report: Report) -> dict[str, float]:
-    """Jain's index of flows that last, with unequal round trips; packets dropped in 20 s, with equal ones."""
+    """Jain's index of unequal round trips, both networks; how long packets wait; drops of a common start."""
     first = report.paper.setups[0].id
-    red_long, fdd_long = (report.cell(_long(report), "unequal", s)["fi"] for s in ("red", "fdd"))
-    base_long = report.cell(BASE_LONG, "unequal", "fdd")["fi"]
-    red, fdd, random = (report.cell(first, "equal", s, v)["drops"] for s, v in LINES.values())
+    red, fdd, blind, fq = (report.cell(WIDE, "unequal", *line) for line in LINES.values())
+    rate = report.paper.find("setups", WIDE).number("rate")
+    red_long, fdd_long = (report.cell(f"{first}-long", "unequal", s) for s in ("red", "fdd"))
+    base_gain = report.cell(BASE_LONG, "unequal", "fdd")["fi"] - red_long["fi"]
+    drops = {name: report.cell(first, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
     return {
-        "red_long": float(red_long.mean()),
-        "fdd_long": float(fdd_long.mean()),
-        **known("gain_long", fdd_long - red_long),
-        "base_long": float(base_long.mean()),
-        **known("base_gain", base_long - red_long),
-        "red_drops": float(red.mean()),
-        "fdd_drops": float(fdd.mean()),
-        "random_drops": float(random.mean()),
-        **known("fdd_to_red", fdd / red),
-        **known("random_to_red", random / red),
+        **known("red", red["fi"]),
+        **known("fdd", fdd["fi"]),
+        **known("blind", blind["fi"]),
+        **known("gain", fdd["fi"] - red["fi"]),
+        **known("lead", fdd["fi"] - blind["fi"]),
+        **known("fq", fq["fi"]),
+        "fq_delay": 1e3 * float(fq["queue_mean"].mean()) * PACKET / rate,
+        "fdd_delay": 1e3 * float(fdd["queue_mean"].mean()) * PACKET / rate,
+        **known("sooner", 1e3 * (fdd["queue_mean"] - fq["queue_mean"]) * PACKET / rate),
+        "wait": float(red_long["queue_mean"].mean()) * PACKET / RATE,
+        "red_long": float(red_long["fi"].mean()),
+        "fdd_long": float(fdd_long["fi"].mean()),
+        **known("gain_long", fdd_long["fi"] - red_long["fi"]),
+        "base_long": float((base_gain + red_long["fi"]).mean()),
+        **known("base_gain", base_gain),
+        "red_drops": float(drops["RED"].mean()),
+        "fdd_drops": float(drops["FDD-RED"].mean()),
+        "random_drops": float(drops["Random victim"].mean()),
+        **known("fdd_to_red", drops["FDD-RED"] / drops["RED"]),
+        **known("random_to_red", drops["Random victim"] / drops["RED"]),
     }
 
 
 def picture(report: Report) -> Mapping[str, Any]:
-    """The index of every run of flows that last."""
-    long = {title: (_long(report), *line) for title, line in LINES.items()}
-    long[WITHOUT] = (BASE_LONG, "fdd", "")
-    found = {title: report.cell(setup, "unequal", *line) for title, (setup, *line) in long.items()}
+    """The index of every run in the network in which RED is unfair."""
+    found = {title: report.cell(WIDE, "unequal", *line) for title, line in LINES.items()}
     rows = [draw.row(title, m["fi"], m.seeds) for title, m in found.items()]
     low = min(v for row in rows for v in row["values"])
     return draw.dots(

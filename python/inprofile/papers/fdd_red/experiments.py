@@ -65,6 +65,12 @@ def _variants(paper: Paper, setup: Entry) -> list[str]:
     return [v.id for v in paper.variants if setup.id in v.words("setups")]
 
 
+def _rival(paper: Paper, variant: str) -> bool:
+    """Whether it is another discipline, which takes no part in the paper's figures."""
+    about = paper.find("variants", variant)
+    return about.flag("alone") and not about.flag("placebo")
+
+
 def _main(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
     for setup in _setups(paper, full):
         kind = ("quick_long" if _long(setup) else "quick") if quick else "long" if _long(setup) else "full"
@@ -83,7 +89,8 @@ def _points(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
         if (quick and setup.id != paper.setups[0].id) or (_long(setup) and not full):
             continue
         n = paper.seeds.whole("quick_points" if quick else "points_long" if _long(setup) else "points")
-        variants = [] if quick else _variants(paper, setup)
+        drawn = [v for v in _variants(paper, setup) if not _rival(paper, v)]
+        variants = [] if quick else drawn
         lines = [("red", ""), ("fdd", ""), *(("fdd", v) for v in variants)]
         yield from _each_point(paper, setup.id, topology, lines, n)
 
@@ -129,6 +136,8 @@ def _sweep(paper: Paper, sweep: Entry) -> Iterator[Job]:
 def _job(paper: Paper, cell: Cell, seeds: int, more: Mapping[str, object] | None = None) -> Job:
     setup = paper.find("setups", cell.setup)
     values: dict[str, object] = {**setup.changes, **_queue(paper, cell, setup), **(more or {})}
+    if "apart" in setup and cell.topology != paper.topologies[0].id:
+        values |= dict(setup.table("apart"))
     return Job(
         cell, seeds, paper.find("topologies", cell.topology).word("file"), values, setup.number("cost")
     )

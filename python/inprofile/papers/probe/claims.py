@@ -16,14 +16,14 @@ from .. import Cell, Entry, Paper
 from ..effects import of_base, of_link
 from ..judge import Comparison, Effect, Finding
 from ..rows import TableRow, row
-from .frontiers import MATCHED
+from .frontiers import MATCHED, beyond
 from .notes import notes
 from .runs import Cells, Flows, ProbeRuns, minus, per_seed
 
 __all__ = ["UDP", "Cells", "findings", "rests_on", "table"]
 
 #: What of the marker's rules C13 varies, by the names of the sweep's values.
-ROBUST = ("alpha = 0.25", "alpha = 0.75", "A_0 = 2", "A_0 = 50")
+ROBUST = ("alpha = 0.25", "alpha = 0.75", "A_0 = 2", "A_0 = 50", "A+1", "A/(1-alpha)")
 #: The studies with on/off UDP.
 UDP = ("udp-0.05", "udp-1", "udp-5")
 HOW = ("soft", "hard")
@@ -39,7 +39,8 @@ def _c1(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
             # The gain along the frontier, which one mean hides.
             for words, at in THIRDS:
                 label = f"ln(delay, probe / all IN) at equal {words} goodput, {how}"
-                yield j.compare(label, j.ratio(how, at=at), "below", effect=DELAY)
+                gain = j.compare(label, j.ratio(how, at=at), "below", effect=DELAY)
+                yield replace(gain, placebos=_blind(j, at)) if how == "hard" else gain
         more = minus(j.ratio("hard"), j.ratio("soft"))
         label = "ln(delay, probe / all IN) at equal goodput, hard less soft"
         yield j.compare(label, more, "below", effect=DELAY)
@@ -48,6 +49,18 @@ def _c1(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     more = minus(forty.ratio("soft"), ten.ratio("soft"))
     label = "ln(delay, probe / all IN) at equal goodput, soft, 40 flows less 10"
     yield forty.compare(label, more, "below", effect=DELAY)
+
+
+def _blind(j: Flows, at: slice) -> dict[str, list[float]]:
+    """How far the probe's delay is above that of as many OUT packets placed blindly, where these get as far.
+
+    At the goodputs of `at` that probe and all IN share. A blind marker that reaches none of them is none.
+    """
+    if ("others", j.id, "every-nth") not in j.runs:
+        return {}
+    ours, blind = j.frontier("hard"), j.frontier("every-nth", "others")
+    lead = beyond(ours, j.frontier("none"), blind, at)
+    return {} if np.isnan(lead).any() else {"every n-th packet OUT": lead}
 
 
 def _c2(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -191,12 +204,26 @@ def _c8(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
                 label = f"goodput of a marked flow with {words} OUT less with it IN, {how}"
                 marked = j.frontier(how, into)["goodput_marked"].mean(axis=0)
                 counts = of_base(marked, 0.02, "2 % of a marked flow's goodput")
-                yield j.compare(label, gain, "above", unit="bit/s", effect=counts)
+                compared = j.compare(label, gain, "above", unit="bit/s", effect=counts)
+                plain = _less(j, f"in-{how}", out, "none", into)
+                lead = [a - b for a, b in zip(gain, plain, strict=True)]
+                yield replace(compared, placebos={"TCP without the marker": lead})
         f, base = j.frontier("hard", "udp-1"), j.frontier("none", "udp-1")
         gains = [f[name] / base[name] for name in ("goodput_udp", "goodput_marked")]
         label = "UDP's relative gain from the marker less TCP's, hard"
         counts = Effect(0.02, "2 % of the goodput without the marker")
         yield j.compare(label, per_seed(gains[0] - gains[1]), "above", effect=counts)
+
+
+def _less(j: Flows, scheme: str, study: str, base: str, into: str) -> list[float]:
+    """A marked flow's goodput under one scheme and study less that under another, where both were run."""
+    ours, theirs = j.frontier(scheme, study), j.frontier(base, into)
+    at = [x for x in ours.values if x in theirs.values]
+    a, b = (
+        np.stack([f.points[f.values.index(x)]["goodput_marked"] for x in at]).mean(axis=0)
+        for f in (ours, theirs)
+    )
+    return [float(x) for x in a - b]
 
 
 def _c9(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -227,8 +254,8 @@ def _c11(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
                 counts = of_base(base, 0.1, "a tenth of the share lost where all are IN")
                 yield j.compare(label, lost, "below", bounds=UNLIKE, effect=counts)
             for words, out, into in (("free TCP", "free-out", "free-in"), ("UDP", "udp-out", "udp-1")):
-                label = f"share of OUT packets lost, with {words} OUT less with it IN, {how}"
-                more = j.difference("loss_out", how, out, into)
+                label = f"share of the marker's OUT packets lost, with {words} OUT less with it IN, {how}"
+                more = j.difference("loss_probes", how, out, into)
                 if why := _no_more_out(j, how, words, out, into):
                     unmeasured = j.compare(label, [0.0] * len(more), "above")
                     yield replace(unmeasured, obstacle=why, measured=False)
@@ -239,7 +266,7 @@ def _c11(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
 
 def _no_more_out(j: Flows, how: str, words: str, out: str, into: str) -> str | None:
     """Why more OUT packets cannot be lost: all are, or there are no more of them, as §4.2 supposes."""
-    lost = [f["loss_out"].min() for f in (j.frontier(how, out), j.frontier(how, into))]
+    lost = [f["loss_probes"].min() for f in (j.frontier(how, out), j.frontier(how, into))]
     if min(lost) == 1.0:
         return "every OUT packet is lost either way"
     if np.mean(j.difference("arrived_out", how, out, into)) > 0:

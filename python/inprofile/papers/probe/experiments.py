@@ -20,7 +20,9 @@ SECONDS = 1000
 
 def thresholds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool) -> list[int]:
     """Values of min_th that a study is run at: fewer in a quick run, an atlas, a set-up run beside."""
-    if quick:
+    if "setups" in study:
+        values = study.numbers("values")
+    elif quick:
         values = study.numbers("quick")
     elif paper.top.flag("coarse"):
         values = study.numbers("atlas")
@@ -55,6 +57,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
         for study in paper.top.tables("studies")
         for topology in paper.topologies
         if "topologies" not in study or topology.id in study.words("topologies")
+        if "setups" not in study or setup.id in study.words("setups")
         for seeds in [_seeds(paper, study, setup, quick, full)]
     ]
     if full:

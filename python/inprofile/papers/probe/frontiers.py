@@ -2,7 +2,8 @@
 
 A threshold moves a point along a frontier, so equal thresholds compare nothing: one scheme may buy its lower
 delay with goodput. Over the goodputs that both reach, ten of them evenly spread, the log of the ratio is
-taken and averaged.
+taken and averaged. A point that another one of its scheme beats in goodput and in delay is of no threshold
+that anyone would choose, and is left out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 
-__all__ = ["MATCHED", "Frontier", "along", "at_equal_delay", "log_ratio", "log_ratios"]
+__all__ = [
+    "MATCHED",
+    "Frontier",
+    "along",
+    "at_equal_delay",
+    "beyond",
+    "least_delay",
+    "log_ratio",
+    "log_ratios",
+]
 
 #: How many goodputs are compared.
 MATCHED = 10
@@ -84,8 +94,8 @@ def along(a: Frontier, b: Frontier, name: str = "delay") -> tuple[Array, Array] 
     >>> import numpy as np
     >>> def at(goodput, delay):
     ...     return Measures((1,), {"goodput": np.array([goodput]), "delay": np.array([delay])}, {})
-    >>> slow = Frontier.of({1: at(1.0, 2.0), 2: at(2.0, 2.0)})
-    >>> fast = Frontier.of({1: at(1.0, 2.0), 2: at(2.0, 1.0)})
+    >>> slow = Frontier.of({1: at(1.0, 2.0), 2: at(2.0, 4.0)})
+    >>> fast = Frontier.of({1: at(1.0, 2.0), 2: at(2.0, 2.0)})
     >>> goodputs, ratios = along(fast, slow)
     >>> goodputs[[0, -1]].tolist(), ratios[[0, -1], 0].round(3).tolist()
     ([1.0, 2.0], [0.0, -0.693])
@@ -129,8 +139,58 @@ def at_equal_delay(a: Frontier, b: Frontier, name: str) -> list[float]:
     return found
 
 
+def beyond(a: Frontier, base: Frontier, c: Frontier, at: slice) -> list[float]:
+    """Mean ln(a / c) of the delay at the goodputs `at` of `log_ratios(a, base)` that `c` reaches, one a seed.
+
+    NaN of a seed in which `c` reaches none of them, or the first two share none.
+    """
+    found = []
+    for seed in range(a["goodput"].shape[1]):
+        ours, theirs, third = (_line(f, "delay", seed) for f in (a, base, c))
+        low, high = max(ours[0][0], theirs[0][0]), min(ours[0][-1], theirs[0][-1])
+        places = np.linspace(low, high, MATCHED)[at] if low < high else np.array([])
+        places = places[places <= third[0][-1]]
+        if len(places):
+            found.append(float(np.mean(np.interp(places, *ours) - np.interp(places, *third))))
+        else:
+            found.append(float("nan"))
+    return found
+
+
+def least_delay(frontiers: Sequence[Frontier], goodput: float) -> Array:
+    """The least delay that any threshold of any of the frontiers has at this goodput or above, one a seed.
+
+    NaN of a seed in which none reaches it.
+
+    >>> import numpy as np
+    >>> def at(goodput, delay):
+    ...     return Measures((1,), {"goodput": np.array([goodput]), "delay": np.array([delay])}, {})
+    >>> one = Frontier.of({1: at(1.0, 2.0), 2: at(3.0, 8.0)})
+    >>> two = Frontier.of({1: at(2.5, 3.0)})
+    >>> [float(least_delay([one, two], g)[0].round(3)) for g in (2.0, 2.75, 4.0)]
+    [3.0, 6.727, nan]
+    """
+    found = []
+    for seed in range(frontiers[0]["goodput"].shape[1]):
+        delays = [float("inf")]
+        for x, y in (_line(f, "delay", seed) for f in frontiers):
+            if goodput <= x[-1]:
+                delays.append(float(np.exp(np.interp(goodput, x, y))))
+        found.append(min(delays))
+    return np.where(np.isinf(found), np.nan, found)
+
+
 def _line(frontier: Frontier, name: str, seed: int) -> tuple[Array, Array]:
     """Goodputs in rising order, and the logarithm of the measure at each."""
-    x = frontier["goodput"][:, seed]
-    order = np.argsort(x, kind="stable")
-    return x[order], np.log(frontier[name][:, seed])[order]
+    at = _chosen(frontier, seed)
+    return frontier["goodput"][at, seed], np.log(frontier[name][at, seed])
+
+
+def _chosen(frontier: Frontier, seed: int) -> Sequence[int]:
+    """Which points no other one beats in both goodput and delay, by rising goodput and so by rising delay."""
+    goodput, delay = frontier["goodput"][:, seed], frontier["delay"][:, seed]
+    found: list[int] = []
+    for at in np.lexsort((-delay, goodput))[::-1]:
+        if not found or delay[at] <= delay[found[-1]]:
+            found.append(int(at))
+    return found[::-1]

@@ -59,6 +59,11 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     for colour, came in arrived.items():
         if came.min() > 0:
             values[f"loss_{colour}"] = queue[f"dropped_{colour}"] / came
+    probes = sent["out"][:, marked].sum(axis=1)
+    if probes.min() > 0:
+        values["loss_probes"] = (
+            1 - by_flow(result.flows, seeds, "received_out")[:, marked].sum(axis=1) / probes
+        )
     for group in ("marked", "free", "udp"):
         if (groups == group).any():
             values[f"goodput_{group}"] = goodput[:, groups == group].mean(axis=1)

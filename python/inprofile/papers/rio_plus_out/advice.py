@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...charts import kinds as draw
 from ...charts.curves import curve
 from ..advice import known
-from .claims import profiles, titles
+from .claims import points, profiles, titles
+from .experiments import UNIT
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["figures", "picture"]
 
 SMALL = "fits-rates"
+#: The weight that RED usually has, and a bucket of a dozen round trips (bytes at 270 kbit/s): of sweeps.
+SLOW, LARGER = "0.002", 40_000
+#: Fig. 8: contracts of 2 and of 0.5 Mbit/s.
+CONTRACTS = {"two": 2.0, "half": 0.5}
 #: RIO with RI+O's own thresholds for all OUT packets: a sweep and its value.
 TIGHT, TIGHT_TITLE = ("out", "10, 30, 0.1"), "RIO, lower thresholds"
 
@@ -27,11 +32,25 @@ def figures(report: Report) -> dict[str, float]:
     rio, plus = (report.cell(SMALL, "table-1", s) for s in titles(report.paper))
     tight = report.cell(SMALL, "table-1", "rio", "", *TIGHT)
     printed = report.cell(report.paper.setups[0].id, "table-1", "rio")
+    printed_plus = report.cell(report.paper.setups[0].id, "table-1", "rio-plus-out")
+    slow = report.cell(SMALL, "table-1", "rio-plus-out", "", "w_q", SLOW)
+    larger = report.cell(SMALL, "table-1", "rio", "", "bucket", str(LARGER))
     kept = [known("least_rio", printed[f"throughput:{g}"] / r) for g, r in contracts.items()]
     return {
         **known("big_rio", rio[f"throughput:{largest}"] / contracts[largest]),
         **known("big_tight", tight[f"throughput:{largest}"] / contracts[largest]),
         **known("big_plus", plus[f"throughput:{largest}"] / contracts[largest]),
+        **known("slow_plus", slow[f"throughput:{largest}"] / contracts[largest]),
+        **{
+            f"{name}_{words}": _kept_up_to(report, profile, scheme)
+            for name, profile in CONTRACTS.items()
+            for words, scheme in (("rio", "rio"), ("plus", "rio-plus-out"))
+        },
+        "trips": LARGER * 8 / UNIT / 0.1,
+        **known("bucket_rio", larger[f"throughput:{largest}"] / contracts[largest]),
+        "printed_full": float(printed["utilisation"].mean()),
+        "printed_used": float(printed_plus["utilisation"].mean()),
+        **known("printed_less", printed["utilisation"] - printed_plus["utilisation"]),
         **min(kept, key=lambda found: found["least_rio"]),
         "be_rio": float(rio["throughput:be"].mean()) / 1e3,
         "be_plus": float(plus["throughput:be"].mean()) / 1e3,
@@ -40,6 +59,18 @@ def figures(report: Report) -> dict[str, float]:
         "used_plus": float(plus["utilisation"].mean()),
         **known("less_used", rio["utilisation"] - plus["utilisation"]),
     }
+
+
+def _kept_up_to(report: Report, profile: float, scheme: str) -> float:
+    """Up to how many per cent sold contracts of `profile` Mbit/s are kept; 0: none."""
+    bound, sweep = report.paper.top.table("bounds").number("kept"), f"{profile:g} Mbit/s"
+    sold = 0.0
+    for level in sorted(points(report.cells, SMALL, "figure-8", sweep), key=int):
+        got = report.cell(SMALL, "figure-8", scheme, "", sweep, level)["throughput:as"]
+        if got.mean() < bound * profile * 1e6:
+            break
+        sold = float(level)
+    return sold
 
 
 def picture(report: Report) -> Mapping[str, Any]:

@@ -66,6 +66,10 @@ def _row(link: str, rows: Sequence[Advice]) -> Brief:
     good = [{a["scheme"]: a for a in (*row["use"], *row["costlier"])} for row in rows]
     names = [entry["title"] for entry in about()["schemes"]]
     shared = [name for name in names if all(name in found for found in good)]
+    # Of schemes that keep contracts as well, first those that leave others as much as any of them.
+    left = {name: sum(_left(found[name]) for found in good) / len(good) for name in shared}
+    near = max(left.values(), default=0.0) - rows[0]["margin_best_effort"]
+    shared.sort(key=lambda name: left[name] < near)
     if _PLAIN in shared:
         use = f"{_PLAIN}: no scheme keeps {100 * rows[0]['margin']:g} % more" if len(shared) > 1 else _PLAIN
         shared = [_PLAIN]
@@ -77,10 +81,20 @@ def _row(link: str, rows: Sequence[Advice]) -> Brief:
     return Brief(
         link,
         use or "none is as good under each",
-        f"{shared[0]}: {settings[:1].lower()}{settings[1:]}" if len(shared) > 1 else settings,
+        f"{shared[0]}: {_within(settings)}" if len(shared) > 1 else settings,
         _span([a["value"]["mean"] for a in chosen]),
         _best_effort(chosen, rows),
     )
+
+
+def _within(sentence: str) -> str:
+    """A sentence after a colon: what begins with a name keeps its capitals."""
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+
+
+def _left(scheme: Advised) -> float:
+    """The share of the link that best effort gets; 0 where there is none."""
+    return scheme["best_effort"]["mean"] if "best_effort" in scheme else 0.0
 
 
 def _best_effort(chosen: Sequence[Advised], rows: Sequence[Advice]) -> str:
@@ -92,7 +106,9 @@ def _best_effort(chosen: Sequence[Advised], rows: Sequence[Advice]) -> str:
     broken = [m for m in most if "best_effort" in m]
     top = max(broken, key=lambda m: m["best_effort"]["mean"])
     others, kept = (_span([top[what]["mean"]], 0) for what in ("best_effort", "value"))
-    return f"{_span(shares, 0)} of the link; {others} where {top['scheme']} keeps {kept}"
+    return (
+        f"{_span(shares, 0)} of the link (at most {others}, with contracts kept to {kept}: {top['scheme']})"
+    )
 
 
 def _span(values: Sequence[float], digits: int = 1) -> str:
