@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from inprofile import parse
 from inprofile.cli import app
+from inprofile.metrics.quantity import bits_per_second
 from inprofile.studies.plan.bench import RunFigures
 from inprofile.studies.plan.customers import CustomerError, parse_customers, read_customers
 from inprofile.studies.plan.files import router_text
@@ -84,6 +86,21 @@ def test_the_routers_file_names_them_and_has_their_plans(scheme: int) -> None:
         'name = "gold"',
         'name = "home"',
     ]
+
+
+def test_a_virtual_queue_is_written_for_the_datapath_in_the_kernel() -> None:
+    """Which refuses a shaper's rate and a limit of what waits."""
+    asked = parse(FILE).with_({"plan.schemes": ["kernel"]})
+    question = question_of(asked, None, parse_customers(CUSTOMERS.encode()))
+    [scheme] = question.schemes
+    tried = Tried(scheme, {"T": 0.02}, RunFigures((), {}, ()), Judged(0, 0, 0, 0, 0))
+    router = tomllib.loads(router_text(question, tried))
+    assert router["datapath"] == "kernel"
+    way = router["upstream"]
+    assert "rate" not in way
+    assert way["queue"]["aqm"] == "virtual_queue"
+    assert "limit" not in way["queue"]
+    assert way["queue"]["virtual_rate"] == f"{0.95 * bits_per_second(question.place.rate):.0f} bit/s"
 
 
 def test_drawn_files_are_written_as_they_were_read(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ __all__ = [
 
 HERE = Path(__file__).parent
 #: Schemes that take part only where they are named, each with its file.
-_NAMED = {"switch": HERE / "switch.toml"}
+_NAMED = {name: HERE / f"{name}.toml" for name in ("switch", "kernel")}
 #: A length in schemes.toml: so many T, in packets or, where a discipline wants a time, as time,
 #: perhaps with a least value.
 _LENGTH = re.compile(r"([0-9.]+(?:e-?[0-9]+)?)(?:/([0-9]+))? T( as time(?:, at least ([0-9.]+) ms)?)?")
@@ -301,8 +301,8 @@ def choose(names: Sequence[str] | None = None, own: Sequence[Scheme] = ()) -> li
     """Schemes by name, in the order of schemes.toml (default: all), and `own` ones after them.
 
     A name that ends in `.toml` is a file of schemes, all of which take part; one of ours with the same id
-    gives way. `switch` is what a switch can have, of a file of ours. Raises `UnknownSchemeError`, and what
-    `read_schemes` raises.
+    gives way. `switch` is what a switch can have, `kernel` what the router's datapath there can have,
+    each of a file of ours. Raises `UnknownSchemeError`, and what `read_schemes` raises.
     """
     known = {s["id"]: Scheme(**s) for s in about()["schemes"]} | {s.id: s for s in own}
     if names is None:

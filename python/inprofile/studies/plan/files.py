@@ -115,7 +115,10 @@ def _of_the_router(program: str, router: Path) -> tuple[str, str | None]:
     """
     try:
         _told(program, "check", router)
-        return f"inprofiled check {router}: accepted", _told(program, "export", "tc", router)
+        accepted = f"inprofiled check {router}: accepted"
+        if 'datapath = "kernel"' in router.read_text("utf-8").splitlines():
+            return f"{accepted}; for a machine without it: inprofiled export bpf {router} FOLDER", None
+        return accepted, _told(program, "export", "tc", router)
     except RuntimeError as error:
         return str(error), None
 
@@ -155,16 +158,22 @@ def router_text(question: Question, best: Tried) -> str:
     router, place = question.router, question.place
     way = router.direction
     what = "" if question.customers is not None else f"the customers' {_what(router.customers)} and "
+    queue = values[f"links.{place.link}.queue"]
+    # Nothing waits in the kernel's datapath: no shaper's rate, and no limit of what waits.
+    virtual = False
+    if isinstance(queue, Mapping) and queue.get("aqm") == "virtual_queue":
+        virtual, queue = True, {key: value for key, value in queue.items() if key != "limit"}
     lines = [
         f"# {best.scheme.title}, found by `inprofile plan`: {_words(best)}.",
         f"# Replace {what}the ports by yours.",
+        *(['datapath = "kernel"'] if virtual else []),
         f"inside = {toml(router.inside)}",
         f"outside = {toml(router.outside)}",
         "fix_offloads = true",
         "",
         f"[{way}]",
-        f"rate = {toml(place.rate)}",
-        f"queue = {inline(values[f'links.{place.link}.queue'])}",
+        *([] if virtual else [f"rate = {toml(place.rate)}"]),
+        f"queue = {inline(queue)}",
     ]
     edges = values["edges"]
     if isinstance(edges, list) and edges:
