@@ -130,17 +130,17 @@ def test_a_committed_verdict_is_marked_and_counted_apart(tmp_path: Path) -> None
     write(made, tmp_path / "rio-plus-out")
     row = _row(json.loads((tmp_path / "rio-plus-out" / "results.json").read_text("utf-8")))
     by = {b["setup"]["id"]: b for b in row["by_setup"]}
-    # B12 is of the set-up as printed alone.
+    # B12 is of two set-ups.
     assert sum(by["fits-counts"]["counts"].values()) == 8
     assert sum(by["fits-counts"]["kept"].values()) == 5
-    assert sum(row["counts"].values()) == 14 + 13 + 2 * 8
+    assert sum(row["counts"].values()) == 2 * 14 + 2 * 8
     assert "committed, not run here" in write_overview(tmp_path).read_text("utf-8")
 
 
 def test_without_a_committed_verdict_it_is_said_that_it_was_not_run() -> None:
     made = replace(report("rio-plus-out"), committed=None)
-    # B12 has no buckets to vary beside those as printed.
-    lacking = {*IN_PART["rio-plus-out"], *(("B12", s.id) for s in made.paper.setups[1:])}
+    # B12's buckets are varied in two set-ups.
+    lacking = {*IN_PART["rio-plus-out"], *(("B12", name) for name in ("fits-counts", "one-count"))}
     assert {(c["id"], c["setup"]) for c in report_json(made)["not_run"]} == lacking
     assert render(made).count("not run here (<code>--full</code>)") == len(lacking)
     assert next(line for line in as_text(made).splitlines() if line.startswith("B8")).count("not run") == 2
