@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import inprofile
+from inprofile.cli import app
 from inprofile.view import Folder
+from inprofile.view.film import film, stills
 from inprofile.view.flows import explained, flows, without
 from inprofile.view.pack import unpack
 from inprofile.view.whatif import TooMuch, WhatIf
@@ -146,3 +149,39 @@ def test_who_waits_at_the_beginning_comes_first(folder: Folder) -> None:
     assert t[0] < 3.0
     assert what[t < 3.0].max() == 0
     assert t[-1] <= 4.0
+
+
+def test_the_film_as_a_gif_without_a_browser(
+    folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A drop falls in red with its cause, thresholds are named, and packets wait in their colours."""
+    passage = WhatIf().passage(folder, "rio", None, 1, None, ENDS)
+    found, arrays = unpack(passage)
+    drawn = list(stills(passage, 400))
+    assert len(drawn) == 400
+    at = {name: arrays[i] for name, i in found["events"].items()}
+    dropped = at["t"][at["what"] == 2][0]
+    k = int((dropped - ENDS[0]) / (ENDS[1] - ENDS[0]) * 400)
+    assert ">early<" in drawn[k]
+    assert ">early<" not in drawn[k - 1]
+    assert "OUT min_th 10<" in drawn[0]
+    until = at["t"] <= ENDS[0] + (ENDS[1] - ENDS[0]) * 200 / 400
+    there: list[float] = []
+    for what, packet in zip(at["what"][until], at["packet"][until], strict=True):
+        there = [*there, packet] if what == 0 else [p for p in there if p != packet]
+    assert f">{len(there)} wait: " in drawn[199]
+    with pytest.raises(SystemExit) as ended:
+        app(["view", str(folder.place), "--film", str(tmp_path / "f.gif")])
+    assert ended.value.code == 2
+    assert "holds 3: give the folder of the one" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        app(["view", str(folder.place / "rio"), "--film", str(tmp_path / "f.webm")])
+    assert ended.value.code == 2
+    assert "call it f.gif" in capsys.readouterr().err
+
+
+def test_a_film_is_a_gif_of_its_frames(folder: Folder) -> None:
+    made = film(WhatIf().passage(folder, "codel", None, 1, None, ENDS), frames=2)
+    assert made[:6] == b"GIF89a"
+    assert made[-1:] == b";"
+    assert made.count(b"\x21\xf9\x04\0") == 2

@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import Json, Open, Own, Refused, emit, guarded, say
+from .effort import TRACED, announce
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..view import Folder
 
 
 @guarded
@@ -43,6 +48,15 @@ def view(
             show_default=False,
         ),
     ] = None,
+    film: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.gif",
+            help="Write the queue of a run's measured link, packet by packet around the first drop, as an"
+            " animated GIF, then exit.",
+            show_default=False,
+        ),
+    ] = None,
     mechanism: Own = None,
     json_: Json = False,
 ) -> None:
@@ -58,6 +72,15 @@ def view(
         )
     page = page_files()
     found = None if folder is None else Folder(folder)
+    if film is not None:
+        if found is None or router is not None or export is not None:
+            raise Refused("--film draws a run: give DIR, the folder of one, and no --router or --export")
+        _film(found, film)
+        if json_:
+            emit({"file": str(film)})
+        else:
+            say(f"Written to {film}.")
+        return
     if export is not None:
         if found is None or router is not None:
             raise Refused("--export writes a folder of results into a file: give DIR, and no --router")
@@ -82,3 +105,34 @@ def view(
 
     watch = None if router is None else Watch(asked(router))
     serve(found, listen(port), new_token(), page, ready, watch)
+
+
+def _film(found: Folder, file: Path) -> None:
+    """Raises Refused for what cannot be drawn."""
+    from ..run.storage import write_whole
+    from ..view.film import FRAMES, film
+    from ..view.whatif import TooMuch, WhatIf
+
+    if file.suffix.lower() != ".gif":
+        raise Refused(f"--film {file}: a GIF is written: call it {file.stem}.gif. The page saves WebM too")
+    runs = [entry for entry in found.entries() if entry.kind == "run"]
+    if len(runs) != 1:
+        raise Refused(
+            f"--film draws one run, and {found.place} holds {len(runs)}: give the folder of the one"
+            " that run --out has written"
+        )
+    (entry,) = runs
+    provenance = found.result(entry.id, ()).provenance
+    if provenance.live is not None:
+        raise Refused("--film makes the run again, and these hosts were real: give a simulated result")
+    seed = provenance.seeds[0]
+    announce([(found.scenario(entry.id), TRACED)], 1)
+    print(
+        f"The run with seed {seed} is made again; drawing {FRAMES} frames takes about 5 s.", file=sys.stderr
+    )
+    with progress("frames", "frames") as tell:
+        try:
+            passage = WhatIf().passage(found, entry.id, None, seed, None, (None, None))
+        except TooMuch as error:
+            raise Refused(str(error)) from None
+        write_whole(file, film(passage, lambda done: tell(done, FRAMES)))
