@@ -58,6 +58,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
                 wire,
                 queue,
                 reported: true,
+                pause: direction.pause,
             });
         }
     }
@@ -278,6 +279,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
                     wire: Wire::default(),
                     queue: one(&join.queue, join.rate, size),
                     reported: false,
+                    pause: None,
                 });
             }
             path.insert(0, up_link);

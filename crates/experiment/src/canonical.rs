@@ -121,6 +121,9 @@ fn direction(direction: &Direction) -> Json {
         Some(Turn::Trace(trace)) => out["trace"] = json!(access::write_trace(trace)),
         None => {}
     }
+    if let Some(pause) = &direction.pause {
+        out["pause"] = json!({ "xoff": pause.xoff.0, "xon": pause.xon.0 });
+    }
     let Way { jitter, delays, loss } = &direction.way;
     if let Some(jitter) = jitter {
         out["jitter"] = mechanism(jitter);

@@ -12,8 +12,8 @@ use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 
 use crate::model::{
-    Direction, Group, MAX_CLASSES, MAX_MEASURED, MAX_OBJECTS, MAX_SAMPLES, Model, Queue, Signals, Source,
-    Target, Turn, packet,
+    Direction, Group, MAX_CLASSES, MAX_MEASURED, MAX_OBJECTS, MAX_SAMPLES, Model, Queue, Queues, Signals,
+    Source, Target, Turn, packet,
 };
 use crate::traffic::Traffic;
 
@@ -32,6 +32,7 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
     requests(root, model);
     changing_rates(root, model);
     short_slots(root, model);
+    headroom(root, model);
     never_there(root, model);
     crate::lockstep::check(root, model);
     crate::read::plan::check(root, model);
@@ -102,7 +103,9 @@ fn changing_rates(root: &Section<'_, '_>, model: &Model) {
     let varies = either(|d| !d.way.is_plain()).map(|name| {
         (format!("on {name}"), "on which delays vary or packets are lost", "jitter, delays and loss")
     });
-    for (how, which, keys) in changes.into_iter().chain(turns).chain(varies) {
+    let paused = either(|d| d.pause.is_some())
+        .map(|name| (format!("those to {name} are"), "that are paused", "pause"));
+    for (how, which, keys) in changes.into_iter().chain(turns).chain(varies).chain(paused) {
         let problem = format!("the ns2 engine profile has no links {which}, as {how}");
         let remedy = format!("write profile = \"exact\", or remove {keys}");
         root.report().error(&root.locate("engine.profile"), problem, remedy);
@@ -133,6 +136,63 @@ fn short_slots(root: &Section<'_, '_>, model: &Model) {
             root.report().error(&table.locate(key), problem, format!("write at least \"{least}\""));
         }
     }
+}
+
+/// Queues that pause links: too little room for what comes before these heed it, and classes, of which a pause knows nothing.
+fn headroom(root: &Section<'_, '_>, model: &Model) {
+    let tables = root.get("links").and_then(|e| e.tables("[[links]]")).unwrap_or_default();
+    for at in 0..2 * model.links.len() {
+        let direction = model.direction(at);
+        let (Some(pause), Some(table)) = (direction.pause, tables.get(at / 2)) else { continue };
+        let key = if at % 2 == 0 { "pause" } else { "reverse.pause" };
+        let place = Location { quoted: false, ..table.locate(key) };
+        let Queues::One(queue) = &direction.queue else {
+            let problem =
+                "a link with classes pauses nobody: all packets of a paused link are of one priority";
+            root.report().error(&place, problem, "remove pause, or the scheduler");
+            continue;
+        };
+        let largest = model.groups.iter().map(Group::packet).max().unwrap_or(packet(&model.tcp));
+        let needed: u64 = ingress(model, at as u32)
+            .into_iter()
+            .map(|(rate, delay)| pause.most(rate, delay, largest).0)
+            .sum();
+        let limit = queue.limit.bytes(largest);
+        if limit < needed as f64 {
+            let problem = format!(
+                "the queue holds {} and loses what comes before all links have paused: {} for xoff and headroom of each (what is on the way \
+                 there and back, and two packets)",
+                Bytes(limit as u64),
+                Bytes(needed)
+            );
+            root.report().warning(
+                &place,
+                problem,
+                format!("write limit = \"{}\" or more, or a smaller xoff", Bytes(needed)),
+            );
+        }
+    }
+}
+
+/// The links over which packets come to a link: rate and delay of each.
+fn ingress(model: &Model, link: u32) -> Vec<(Rate, Duration)> {
+    let mut links = Vec::new();
+    let mut known = BTreeSet::new();
+    for group in &model.groups {
+        for route in [&group.route.path, &group.route.back] {
+            let Some(place) = route.iter().position(|l| *l == link) else { continue };
+            if let Some(before) = place.checked_sub(1).map(|before| route[before]) {
+                let direction = model.direction(before as usize);
+                if known.insert(before) {
+                    links.push((direction.rate, direction.delay));
+                }
+            } else if let (Source::Hosts(join), true) = (&group.source, route == &group.route.path) {
+                let up = |i| group.route.joining(join.rtt.get(i)).unwrap_or_default().0;
+                links.extend((0..group.count).map(|i| (join.rate, up(i))));
+            }
+        }
+    }
+    links
 }
 
 /// L4S traffic in queues that know nothing of it: where they mark, they mark it as seldom as they would drop (RFC 3168 §5), and its

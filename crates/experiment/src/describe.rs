@@ -172,6 +172,9 @@ fn link(model: &Model, index: usize) -> Json {
         }
         None => {}
     }
+    if let Some(pause) = &direction.pause {
+        out["pause"] = json!({ "xoff": pause.xoff.to_string(), "xon": pause.xon.to_string() });
+    }
     let Way { jitter, delays, loss } = &direction.way;
     if let Some(jitter) = jitter {
         out["jitter"] = jitter.show("kind", packet(&model.tcp), None);

@@ -237,6 +237,10 @@ fn link() -> Json {
             "loss": one_of("kind", &[], LOSSES, "Loss on the way. Default: none."),
             "delay": time(&format!("Propagation{doc}")),
             "queue": reference(QUEUE),
+            "pause": table(&["xoff", "xon"], json!({
+                "xoff": quantity(Unit::Size, "Above so many bytes of a link's packets in the queue that link is paused."),
+                "xon": quantity(Unit::Size, "At so many or fewer it goes on."),
+            }), "When the queue pauses the links that bring packets to it (PFC). Default: never."),
         })
     };
     let mut properties = direction(".");

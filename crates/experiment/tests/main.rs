@@ -15,6 +15,7 @@ mod good;
 mod l4s;
 mod limits;
 mod linux_tcp;
+mod lossless;
 mod markers;
 mod measures;
 mod no_panic;

@@ -144,6 +144,7 @@ impl Accounts {
         drop(world.calendar);
         let window_ps = (self.window.1 - self.window.0).0 as f64;
         let mut outcome = Outcome { seed, events, ..Outcome::default() };
+        let paused = world.flow_control.take().map_or(Vec::new(), |control| control.counts(now.time()));
         let last = world.links.iter().rposition(|l| l.reported).map_or(0, |i| i + 1);
         for (i, l) in world.links.iter().enumerate() {
             let wrong = |e| format!("link {i}: {e}");
@@ -156,7 +157,13 @@ impl Accounts {
                 |class: Option<usize>| queue_outcome(&l.view(class), window_ps, now.time()).map_err(wrong);
             let classes = (0..l.classes()).map(|c| queue(Some(c))).collect::<Result<Vec<_>, String>>()?;
             let queue_mean_dropped = l.dropped_area() as f64 / window_ps;
-            outcome.links.push(LinkOutcome { classes, queue_mean_dropped, ..queue(None)? });
+            let mut link = LinkOutcome { classes, queue_mean_dropped, ..queue(None)? };
+            if let Some(paused) = paused.get(i).copied().flatten() {
+                link.stats.push(("pauses", paused.pauses));
+                link.gauges.push(("paused_time", paused.time.secs()));
+                link.gauges.push(("ingress_most", paused.most.0 as f64));
+            }
+            outcome.links.push(link);
         }
         // Frees memory: a hundred thousand hosts have two hundred thousand links.
         drop(world.links);

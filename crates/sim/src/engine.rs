@@ -12,6 +12,7 @@ use crate::clock::{Clock, Exact};
 use crate::ends::FlowHost;
 use crate::event::{EventKind, MAX_INDEX};
 use crate::flow::{Care, FlowState};
+use crate::flow_control::FlowControl;
 use crate::link::Link;
 use crate::marker_points::MarkerState;
 use crate::measure::{Measures, waits};
@@ -125,8 +126,11 @@ pub(crate) struct Run<C: Clock, const TRACE: bool> {
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     pub(crate) fn new(network: Network, log: Option<Log>, hosts: Hosts) -> Run<C, TRACE> {
-        let by_events =
-            TRACE || log.is_some() || network.profile != Profile::Exact || hosts == Hosts::Outside;
+        let by_events = TRACE
+            || log.is_some()
+            || network.profile != Profile::Exact
+            || hosts == Hosts::Outside
+            || network.pauses();
         let plan = Plan::of(&network, by_events, None);
         Run::part(network, &plan, log, hosts, None)
     }
@@ -153,7 +157,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             });
         }
         // Components that share one random stream must draw in the order of events, and logs must be written in it.
-        let stepped = TRACE || log.is_some() || shared.is_some();
+        let flow_control = FlowControl::new(&network);
+        let stepped = TRACE || log.is_some() || shared.is_some() || flow_control.is_some();
         let calendar = Calendar::new(expected_events(&network), longest_delay(&network));
         let end = C::at(Time(network.duration.0));
         let window = [C::at(network.window.0), C::at(network.window.1)];
@@ -242,6 +247,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             });
             starts.push(sends.then_some((f.start, f.stop)));
         }
+        if flow_control.is_some() {
+            world.links.iter_mut().for_each(Link::refuse_bypass);
+        }
+        world.flow_control = flow_control;
         world.shared = shared;
 
         let accounts = Accounts::new(network.window);
@@ -387,6 +396,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 self.tick(what)
             }
             EventKind::Signals(path) => self.world.deliver(path),
+            EventKind::FlowControl(link, stop) => self.world.obey(link, stop),
             EventKind::RunEnds => {
                 self.world.catch_up_everywhere();
                 self.over = true;

@@ -36,12 +36,17 @@ pub enum EventKind {
     Sample(u32),
     /// The run ends.
     RunEnds,
+    /// A pause frame arrives at the start of a link: to stop, or to go on.
+    FlowControl(u32, bool),
     /// A part of a run waits for the others, before anything else at that time: what they send may arrive then.
     Pause,
 }
 
 /// Numbers of links, flows, … are below this.
 pub const MAX_INDEX: u32 = 1 << 26;
+/// Of a pause frame's index: that it is one, and that the link is to stop.
+const CONTROL: u32 = 1 << 27;
+const STOP: u32 = MAX_INDEX;
 
 impl EventKind {
     /// In 32 bits.
@@ -63,6 +68,7 @@ impl EventKind {
             EventKind::Signals(path) => (13, path),
             EventKind::FlowStops(f) => (14, f),
             EventKind::Pause => (15, 0),
+            EventKind::FlowControl(link, stop) => (15, CONTROL | if stop { STOP } else { 0 } | link),
         };
         (kind << 28) | index
     }
@@ -86,6 +92,7 @@ impl EventKind {
             12 => EventKind::RunEnds,
             13 => EventKind::Signals(index),
             14 => EventKind::FlowStops(index),
+            _ if index & CONTROL != 0 => EventKind::FlowControl(index & (MAX_INDEX - 1), index & STOP != 0),
             _ => EventKind::Pause,
         }
     }
@@ -117,6 +124,9 @@ impl EventKind {
             EventKind::QueueTick(i) => (2 << 29) | (i * 3 + 1),
             EventKind::HostTick(i) => (2 << 29) | (i * 3 + 2),
             EventKind::Signals(path) => (2 << 29) | (1 << 28) | path,
+            EventKind::FlowControl(link, stop) => {
+                (2 << 29) | (1 << 28) | CONTROL | (link * 2 + u32::from(stop))
+            }
             EventKind::Arrive(_) => 3 << 29,
             EventKind::FlowStarts(f) => (4 << 29) | (f * 4),
             EventKind::Timer(f, which) => (4 << 29) | (f * 4 + 1 + which as u32),
@@ -149,6 +159,8 @@ mod tests {
             EventKind::QueueTick(0),
             EventKind::HostTick(MAX_INDEX - 1),
             EventKind::Signals(2),
+            EventKind::FlowControl(MAX_INDEX - 1, false),
+            EventKind::FlowControl(MAX_INDEX - 1, true),
             EventKind::Arrive((1 << 28) - 1),
             EventKind::FlowStarts(3),
             EventKind::Timer(3, TimerKind::Retransmit),

@@ -17,6 +17,7 @@ pub mod ends;
 pub mod engine;
 pub mod event;
 pub mod flow;
+pub mod flow_control;
 pub mod link;
 mod link_queue;
 pub mod marker_points;

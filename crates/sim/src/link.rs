@@ -202,7 +202,7 @@ impl<C: Clock> Link<C> {
     }
 
     /// No packet bypasses the queue.
-    fn refuse_bypass(&mut self) {
+    pub(crate) fn refuse_bypass(&mut self) {
         self.can_bypass = false;
         self.sends_at_once = false;
         self.bypass_until = C::ZERO;

@@ -12,6 +12,7 @@ use inprofile_core::units::{Backlog, Duration, Rate, Time};
 
 use crate::access::Access;
 use crate::capacity::Capacity;
+use crate::flow_control::Pause;
 use crate::tcp;
 use crate::traffic::{udp, video};
 use crate::wire::Wire;
@@ -50,6 +51,14 @@ pub struct Network {
     pub profile: Profile,
     /// Whether every verdict is recorded.
     pub trace: bool,
+}
+
+impl Network {
+    /// Whether a queue may pause links.
+    #[must_use]
+    pub fn pauses(&self) -> bool {
+        self.links.iter().any(|l| l.pause.is_some())
+    }
 }
 
 /// The measurements beyond counts, in the window.
@@ -123,6 +132,8 @@ pub struct Link {
     pub wire: Wire,
     /// Its queue or queues.
     pub queue: Queue,
+    /// When its queue pauses the links that bring packets to it, if ever.
+    pub pause: Option<Pause>,
     /// Whether results have a row for it. (Access links have none unless packets were dropped there.)
     pub reported: bool,
 }

@@ -187,6 +187,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         {
             return false;
         }
+        if self.flow_control.is_some() {
+            self.count_in(slot, hop.link, self.routes.hop(position + 1).link);
+        }
         self.enter(slot, self.now);
         false
     }
@@ -195,6 +198,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub(crate) fn drop_packet(&mut self, slot: u32, place: VerdictPoint, cause: Cause, at: C) {
         if let VerdictPoint::Queue(link) | VerdictPoint::Link(link) = place {
             self.log(Code::Drop(cause), link, slot, at);
+        }
+        if self.flow_control.is_some() {
+            self.count_out(slot);
         }
         let t = *self.packets.get(slot);
         let flow = t.packet.flow.0;

@@ -36,7 +36,7 @@ impl Congestion {
     /// Whether it answers the share of segments that are marked, and not only that one was: it is of no use without ECN.
     #[must_use]
     pub fn is_scalable(self) -> bool {
-        matches!(self, Congestion::Linux(control::Kind::Dctcp | control::Kind::Prague))
+        matches!(self, Congestion::Linux(control::Kind::Dctcp | control::Kind::Prague | control::Kind::Dcqcn))
     }
 
     /// Whether segments carry when they were sent, and acknowledgements how long they took.
@@ -54,7 +54,7 @@ impl Congestion {
     /// Whether it has a rate of its own, and is nothing without pacing.
     #[must_use]
     pub fn has_rate(self) -> bool {
-        matches!(self, Congestion::Linux(control::Kind::Bbr | control::Kind::Copa))
+        matches!(self, Congestion::Linux(control::Kind::Bbr | control::Kind::Copa | control::Kind::Dcqcn))
     }
 
     /// Whether acknowledgements carry SACK blocks.

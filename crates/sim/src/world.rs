@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::drops::Drops;
 use crate::event::EventKind;
 use crate::flow::FlowState;
+use crate::flow_control::FlowControl;
 use crate::link::Link;
 use crate::marker_points::MarkerState;
 use crate::measure::Measures;
@@ -103,6 +104,8 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub measures: Option<Box<Measures>>,
     /// Receives every packet's events at every link, if the run is logged.
     pub log: Option<Log>,
+    /// What pauses links, if anything does.
+    pub(crate) flow_control: Option<Box<FlowControl>>,
     /// What leads to other parts, if the run is simulated in parts.
     pub(crate) border: Option<Box<Border>>,
 }
@@ -141,6 +144,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             downloads: Vec::new(),
             measures: None,
             log,
+            flow_control: None,
             border: None,
         }
     }

@@ -162,6 +162,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
                 limit: Backlog::Packets(limit),
             },
             reported,
+            pause: None,
         });
         links.len() as u32 - 1
     };

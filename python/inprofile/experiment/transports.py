@@ -53,6 +53,12 @@ _CONTROLS = (
         "Arun and Balakrishnan, NSDI 2018, default mode",
         "linux",
     ),
+    _control(
+        "dcqcn",
+        "Of RDMA over Converged Ethernet: a rate, cut by congestion notifications, raised by timer and byte counter.",
+        "Zhu et al., SIGCOMM 2015",
+        "linux",
+    ),
 )
 
 _LAWS = (

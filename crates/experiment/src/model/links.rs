@@ -3,6 +3,7 @@
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::access::Access;
 use inprofile_sim::capacity::Capacity;
+use inprofile_sim::flow_control::Pause;
 use inprofile_sim::trace::Trace;
 use inprofile_sim::wire::{Jitter, Loss};
 
@@ -68,6 +69,8 @@ pub struct Direction {
     pub way: Way,
     /// The queue or queues in front of it.
     pub queue: Queues,
+    /// When its queue pauses the links that bring packets to it, if ever.
+    pub pause: Option<Pause>,
 }
 
 /// How a link comes to send.

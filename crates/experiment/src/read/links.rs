@@ -4,6 +4,7 @@ use crate::text::problem::Wrong;
 use crate::text::{Entry, Section};
 use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::capacity::Capacity;
+use inprofile_sim::flow_control::Pause;
 
 use crate::access::{self, ACCESSES};
 use crate::model::{At, Direction, MAX_STEPS, Queues, Steps, Turn, Way};
@@ -24,8 +25,8 @@ pub(crate) struct Draft {
 }
 
 /// Keys of either direction.
-pub(crate) const DIRECTION: [&str; 9] =
-    ["rate", "capacity", "access", "trace", "delay", "delays", "jitter", "loss", "queue"];
+pub(crate) const DIRECTION: [&str; 10] =
+    ["rate", "capacity", "access", "trace", "delay", "delays", "jitter", "loss", "queue", "pause"];
 
 /// Reads every link.
 pub(crate) fn read(sections: &[Section<'_, '_>], scope: Scope<'_>) -> Vec<Draft> {
@@ -54,6 +55,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
     let example = "{ aqm = \"drop_tail\", limit = \"100 packets\" }";
     let queue = section.need("queue", example).and_then(|e| classes::queues(&e, scope, rate));
     let way = way(section, delay);
+    let pause = pause(section);
     let forward = (|| {
         Some(Direction {
             rate: rate?,
@@ -62,6 +64,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
             delay: delay?,
             way: way?,
             queue: queue?,
+            pause: pause?,
         })
     })();
     let back = match section.get("reverse") {
@@ -74,6 +77,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
                 delay: delay?,
                 way: Way::default(),
                 queue: Queues::One(mechanism::drop_tail(None, scope, rate, scope.tcp)?),
+                pause: None,
             })
         })(),
     };
@@ -102,8 +106,8 @@ fn reverse(
         None => mechanism::drop_tail(None, scope, rate, scope.tcp).map(Queues::One),
     };
     let way = way(&section, delay);
-    let (rate, capacity, access) = (rate?, capacity?, turn?);
-    Some(Direction { rate, capacity, access, delay: delay?, way: way?, queue: queue? })
+    let (rate, capacity, access, pause) = (rate?, capacity?, turn?, pause(&section)?);
+    Some(Direction { rate, capacity, access, delay: delay?, way: way?, queue: queue?, pause })
 }
 
 /// Reads `capacity = { steps = [{ at, rate }, …], repeat }`: how the rate changes, if it does. `None`: it is wrong.
@@ -112,6 +116,20 @@ fn capacity(section: &Section<'_, '_>, rate: Option<Rate>) -> Option<Option<Capa
     let read = |e: &Entry<'_, '_>| e.positive_rate();
     let (steps, repeat) = steps(&entry, ("capacity", "a capacity"), ("rate", "\"10 Mbit/s\""), read)?;
     Some(Some(Capacity::new(rate?, &steps, repeat)))
+}
+
+/// Reads `pause = { xoff, xon }`: when the queue pauses the links that bring packets to it. `None`: it is wrong.
+fn pause(section: &Section<'_, '_>) -> Option<Option<Pause>> {
+    let Some(entry) = section.get("pause") else { return Some(None) };
+    let keys = entry.section(&["xoff", "xon"])?;
+    let (xoff, low) = (keys.need("xoff", "\"100 kB\""), keys.need("xon", "\"90 kB\""));
+    let (xoff, at) = (xoff.and_then(|e| e.bytes()), low?);
+    let (xoff, xon) = (xoff?, at.bytes()?);
+    if xon.0 > xoff.0 {
+        let problem = format!("a link would go on at {xon}, above the {xoff} at which it is paused");
+        return at.wrong(Wrong::new(problem, format!("write \"{xoff}\" or less")));
+    }
+    Some(Some(Pause { xoff, xon }))
 }
 
 /// Reads how a link comes to send, if not whenever a packet waits. `None`: it is wrong.

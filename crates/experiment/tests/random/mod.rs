@@ -12,7 +12,7 @@ use inprofile_experiment::text::show;
 /// TCP's profiles, and the congestion controls each has.
 pub const CONTROLS: [(&str, &[&str]); 3] = [
     ("rfc", &["reno", "newreno", "sack", "cubic"]),
-    ("linux", &["sack", "cubic", "dctcp", "prague", "bbr", "ledbat", "copa"]),
+    ("linux", &["sack", "cubic", "dctcp", "prague", "bbr", "ledbat", "copa", "dcqcn"]),
     ("ns2", &["reno", "newreno", "sack"]),
 ];
 
@@ -120,8 +120,10 @@ impl Draft<'_> {
         let congestion = self.pick(controls);
         self.parts.push(congestion);
         let (rfc, linux) = (profile == "rfc", profile == "linux");
-        let (always_paced, always_marked) =
-            (matches!(congestion, "bbr" | "prague"), matches!(congestion, "dctcp" | "prague"));
+        let (always_paced, always_marked) = (
+            matches!(congestion, "bbr" | "prague" | "dcqcn"),
+            matches!(congestion, "dctcp" | "prague" | "dcqcn"),
+        );
         let paced = always_paced || linux && self.chance(0.3);
         let marked =
             always_marked || (rfc || linux && !matches!(congestion, "bbr" | "copa")) && self.chance(0.3);
@@ -155,12 +157,16 @@ impl Draft<'_> {
                 ", slow_start = \"hystart++\"".into(),
             ),
             (
-                linux && !matches!(congestion, "bbr" | "copa") && self.chance(0.3),
+                linux && !matches!(congestion, "bbr" | "copa" | "dcqcn") && self.chance(0.3),
                 format!(", prr = \"{}\"", self.pick(&["linux", "rfc9937", "rfc6937"])),
             ),
             (congestion == "ledbat" && self.chance(0.5), ", target = \"20 ms\", gain = 2.0".into()),
             (congestion == "prague" && self.chance(0.3), ", rtt_virt = \"0 s\"".into()),
             (congestion == "dctcp" && self.chance(0.3), ", ect1 = true".into()),
+            (
+                congestion == "dcqcn" && self.chance(0.7),
+                ", line_rate = \"10 Mbit/s\", rate_increase = \"10 kbit/s\"".into(),
+            ),
         ];
         for (said, what) in &more {
             if *said {

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use inprofile_core::params::Params;
 use inprofile_core::units::Duration;
 use inprofile_sim::network::{Flow, Network, Transport};
+use inprofile_sim::tcp::control::Kind;
 use inprofile_sim::tcp::{Config, Congestion, Profile, Settings, SlowStart};
 use inprofile_sim::traffic::udp;
 
@@ -293,6 +294,10 @@ fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
     if tcp.congestion.measures_delay() {
         let remedy = "write congestion = \"cubic\" or \"sack\"";
         return no("congestion", "the kernel has no LEDBAT (RFC 6817)".into(), remedy);
+    }
+    if tcp.congestion == Congestion::Linux(Kind::Dcqcn) {
+        let remedy = "write congestion = \"dctcp\"";
+        return no("congestion", "the kernel's TCP has no DCQCN: it is of RDMA adapters".into(), remedy);
     }
     if tcp.slow_start == SlowStart::HyStartPlusPlus {
         let remedy = "remove slow_start: the kernel's cubic has HyStart, its reno standard slow start";

@@ -38,6 +38,13 @@ impl<C: Clock> Link<C> {
         }
     }
 
+    /// Stepped service: the link sends nothing more for now, whatever waits.
+    pub fn hold(&mut self, now: C) -> bool {
+        self.busy = false;
+        self.free_at = now;
+        true
+    }
+
     /// Stepped service: whether a packet is being sent.
     pub fn is_busy(&self) -> bool {
         self.busy

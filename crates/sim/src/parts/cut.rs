@@ -96,6 +96,7 @@ pub fn keeps_whole(network: &Network) -> Option<&'static str> {
             Some("with ns-2's order of events or random numbers, one stream serves all")
         }
         Network { trace: true, .. } => Some("a trace numbers packets in the order of the whole run"),
+        network if network.pauses() => Some("a queue that pauses links acts at their other end"),
         Network { measure: Some(_), .. } => {
             Some("distributions compare each loss with what all senders have sent by then")
         }

@@ -70,6 +70,7 @@ fn bare(link: &Link) -> Link {
         wire: Default::default(),
         queue: Queue::One { aqm: AnyAqm::DropTail(DropTail::default()), limit: Backlog::Packets(2.0) },
         reported: false,
+        pause: None,
         ..*link
     }
 }

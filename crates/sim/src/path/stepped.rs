@@ -109,6 +109,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// Stepped service: a link that is idle at `now` takes the next packet from its queue.
     pub(crate) fn start_next(&mut self, link: u32, now: C) {
+        if self.flow_control.is_some() && self.holds(link, now) {
+            return;
+        }
         if TRACE {
             self.figures = Figures::default();
         }
@@ -134,6 +137,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         let Some((next, takes, there)) = next else { return self.plan_rest(link, now) };
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
+        if self.flow_control.is_some() {
+            self.count_out(next.slot);
+        }
         if TRACE && self.links[link as usize].marked() > marked {
             self.notes = self.figures.now.take().unwrap_or_default();
             self.record_verdict(now.time(), next.slot, VerdictPoint::Queue(link), ("mark", None));

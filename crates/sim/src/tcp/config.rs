@@ -4,7 +4,7 @@
 
 use inprofile_core::packet::Ecn;
 use inprofile_core::params::{Params, Values};
-use inprofile_core::units::{Backlog, Bytes, Duration};
+use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 
 use super::control::Kind;
 use super::linux::PrrRules;
@@ -45,6 +45,9 @@ inprofile_core::choice! {
         Ledbat = "ledbat",
         /// Copa (Arun and Balakrishnan, NSDI 2018), its default mode: two packets of each flow wait in the queue; linux only, paced.
         Copa = "copa",
+        /// DCQCN (Zhu et al., SIGCOMM 2015), of RDMA over Converged Ethernet: notifications cut its rate, timer and byte counter raise it;
+        /// linux only, always paced, and with ECN.
+        Dcqcn = "dcqcn",
     }
 }
 
@@ -96,6 +99,14 @@ inprofile_core::params! {
         /// Whether dctcp's packets are ECT(1), which queues with L4S take for L4S traffic (RFC 9331 §4.1), instead of ECT(0) (RFC 8257); for
         /// networks under one administration.
         ect1: bool = false;
+        /// The rate of dcqcn's port, at which a flow starts and which it never exceeds.
+        line_rate: Rate [POSITIVE] = Rate(40_000_000_000);
+        /// The least time between two congestion notifications to a dcqcn sender.
+        cnp_interval: Duration [NON_NEGATIVE] = Duration::from_micros(50);
+        /// How often dcqcn's timer raises its rate (the paper's deployment: 55 us; QCN: 1.5 ms).
+        rate_timer: Duration [POSITIVE] = Duration::from_micros(55);
+        /// By how much additive increase raises the rate to which dcqcn returns (R_AI).
+        rate_increase: Rate [POSITIVE] = Rate(40_000_000);
     }
 }
 
@@ -116,7 +127,7 @@ inprofile_core::params! {
         /// Default: as congestion has it (cubic: true).
         sack: Option<bool>;
         /// Whether the sender asks for explicit congestion notification (RFC 3168); rfc and linux only. Queues mark where their `ecn`
-        /// is true. Default: false; dctcp, prague: true.
+        /// is true. Default: false; dctcp, dcqcn, prague: true.
         ecn: Option<bool>;
         /// Whether the sender asks for acknowledgements that tell how many packets were marked (AccECN, RFC 9768), instead of ECN-Echo; linux
         /// only, with ecn. Default: false; prague: true.
@@ -128,7 +139,7 @@ inprofile_core::params! {
         /// The receiver's window. Default: 1000 packets (rfc, linux), 20 packets (ns2).
         window: Option<Backlog> [POSITIVE];
         /// How long an acknowledgement may wait for a second packet; 0 s: every packet is acknowledged at once.
-        /// Default: 100 ms (rfc), 40 ms (linux), 0 s (ns2).
+        /// Default: 100 ms (rfc), 40 ms (linux), 0 s (ns2, dcqcn).
         delayed_ack: Option<Duration>;
         /// The minimum retransmission timeout (RTO). Default: 1 s (rfc, RFC 6298 §2.4), 200 ms (linux, ns2).
         min_rto: Option<Duration> [POSITIVE];
@@ -138,7 +149,7 @@ inprofile_core::params! {
         /// The rule that ends slow start before something is lost or marked. Default: `standard`; linux with cubic: `hystart`.
         slow_start: Option<SlowStart>;
         /// Whether packets leave at a rate that follows from the window and the round-trip time, in trains of about a millisecond, and
-        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr, copa, prague: true.
+        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr, copa, dcqcn, prague: true.
         pacing: Option<bool>;
         ..settings: Settings;
     }
@@ -178,8 +189,10 @@ impl Keys {
             Control::Bbr => Congestion::Linux(Kind::Bbr),
             Control::Ledbat => Congestion::Linux(Kind::Ledbat),
             Control::Copa => Congestion::Linux(Kind::Copa),
+            Control::Dcqcn => Congestion::Linux(Kind::Dcqcn),
         };
         let prague = control == Control::Prague;
+        let delay = if control == Control::Dcqcn { Duration::ZERO } else { millis(100, 40, 0) };
         let segment = self.segment.map_or(by_profile(1460, 1460, 1000), |b| b.0.min(LARGEST_PACKET) as u32);
         let first_window = match congestion.measures_delay() {
             // RFC 6817 §2.5, INIT_CWND.
@@ -191,7 +204,7 @@ impl Keys {
             congestion,
             segment,
             window: packets(self.window).unwrap_or(by_profile(1000, 1000, 20)),
-            delayed_ack: Some(self.delayed_ack.unwrap_or(millis(100, 40, 0))).filter(|d| *d > Duration::ZERO),
+            delayed_ack: Some(self.delayed_ack.unwrap_or(delay)).filter(|d| *d > Duration::ZERO),
             min_rto: self.min_rto.unwrap_or(millis(1000, 200, 200)),
             initial_window: packets(self.initial_window).unwrap_or(first_window),
             slow_start: self.slow_start.unwrap_or(SlowStart::of(profile, congestion)),
@@ -273,7 +286,8 @@ impl Config {
             "target" | "gain" => kind == Some(Kind::Ledbat),
             "rtt_virt" => kind == Some(Kind::Prague),
             "ect1" => kind == Some(Kind::Dctcp),
-            "slow_start" => !matches!(kind, Some(Kind::Bbr | Kind::Ledbat | Kind::Copa)),
+            "line_rate" | "cnp_interval" | "rate_timer" | "rate_increase" => kind == Some(Kind::Dcqcn),
+            "slow_start" => !matches!(kind, Some(Kind::Bbr | Kind::Ledbat | Kind::Copa | Kind::Dcqcn)),
             "prr" => self.profile == Profile::Linux && !self.congestion.has_rate(),
             "accurate_ecn" | "receiver_ecn" => self.ecn,
             "accurate_ecn_option" => self.ecn && self.accurate_ecn,
@@ -298,7 +312,7 @@ impl Config {
     #[must_use]
     pub fn classic(&self) -> Feedback {
         match self.congestion {
-            Congestion::Linux(Kind::Dctcp) => Feedback::EachMark,
+            Congestion::Linux(Kind::Dctcp | Kind::Dcqcn) => Feedback::EachMark,
             _ => Feedback::Echo,
         }
     }

@@ -6,6 +6,7 @@
 pub mod bbr;
 pub mod copa;
 pub mod cubic;
+pub mod dcqcn;
 pub mod dctcp;
 pub mod ledbat;
 pub mod linux_cubic;
@@ -283,6 +284,8 @@ controls! {
     Ledbat(ledbat::Ledbat) = "ledbat",
     /// Arun and Balakrishnan, NSDI 2018.
     Copa(copa::Copa) = "copa",
+    /// Zhu et al., SIGCOMM 2015.
+    Dcqcn(dcqcn::Dcqcn) = "dcqcn",
 }
 
 impl Control {
@@ -307,6 +310,7 @@ impl Control {
             Congestion::Linux(Kind::Ledbat) => {
                 Control::Ledbat(Box::new(ledbat::Ledbat::new(&config.settings)))
             }
+            Congestion::Linux(Kind::Dcqcn) => Control::Dcqcn(Box::new(dcqcn::Dcqcn::new(config))),
             Congestion::Linux(kind) => kind.control(),
         }
     }
@@ -317,7 +321,7 @@ impl Control {
             // RFC 9331 §4.2: without accurate feedback a sender is no L4S sender; as in Linux, this one is then Reno's.
             Control::Prague(_) => mode != Some(Feedback::Counter) || code_point != Ecn::Ect1,
             // As in Linux.
-            Control::Dctcp(_) => mode.is_none(),
+            Control::Dctcp(_) | Control::Dcqcn(_) => mode.is_none(),
             _ => false,
         };
         if lacks {

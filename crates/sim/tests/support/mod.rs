@@ -64,6 +64,7 @@ impl Dumbbell {
                     delay: Duration::from_millis(ms),
                     queue: network::Queue::One { aqm: aqm(queue, rate, limit), limit },
                     reported: true,
+                    pause: None,
                 });
             }
         };

@@ -175,9 +175,16 @@ impl Checks<'_, '_, '_> {
         }
     }
 
-    /// The keys of one scalable congestion control alone.
+    /// The keys of one congestion control that answers marks.
     fn scalable(&mut self) {
-        for (name, kind) in [("rtt_virt", Kind::Prague), ("ect1", Kind::Dctcp)] {
+        for (name, kind) in [
+            ("rtt_virt", Kind::Prague),
+            ("ect1", Kind::Dctcp),
+            ("line_rate", Kind::Dcqcn),
+            ("cnp_interval", Kind::Dcqcn),
+            ("rate_timer", Kind::Dcqcn),
+            ("rate_increase", Kind::Dcqcn),
+        ] {
             if self.is_given(name) && self.config.congestion != Congestion::Linux(kind) {
                 self.fault(
                     name,
@@ -342,7 +349,7 @@ fn wrong_exit(config: &Config) -> Option<(String, &'static str)> {
     let (name, wanted) = (config.congestion.name(), config.slow_start);
     let ours = SlowStart::of(config.profile, config.congestion);
     match config.congestion {
-        Congestion::Linux(Kind::Bbr | Kind::Ledbat | Kind::Copa) => Some((
+        Congestion::Linux(Kind::Bbr | Kind::Ledbat | Kind::Copa | Kind::Dcqcn) => Some((
             format!("{name} has no slow start (RFC 5681) that could end so"),
             "remove it, or write congestion = \"cubic\"",
         )),

@@ -61,7 +61,8 @@ impl Pacer {
             train: train.unwrap_or(TRAIN),
             longest: LONGEST / f64::from(segment),
             least: if train.is_some() { 1 } else { LEAST },
-            unpaced: UNPACED,
+            // One by one: the first ones, too.
+            unpaced: if train == Some(0.0) { 0 } else { UNPACED },
             bounded: train.is_some(),
         }
     }

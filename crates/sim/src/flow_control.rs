@@ -1,0 +1,180 @@
+//! Priority flow control (IEEE 802.1Q §36, PFC) at a queue: what came over each link and waits there is counted by that link, and a
+//! link whose count exceeds `xoff` is paused until it is down to `xon`.
+//!
+//! A pause frame takes the link's propagation delay; the packet being sent then is finished. All packets are of one priority. Frames are
+//! not lost, and do not expire. No headroom is set apart: it is what the queue's limit leaves.
+//! A run with it is served by events, and is in one part.
+
+use std::collections::BTreeMap;
+
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
+
+use crate::clock::Clock;
+use crate::event::EventKind;
+use crate::network::Network;
+use crate::world::World;
+
+/// The thresholds of a queue, for what came over one link: in bytes on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Above this the link is paused.
+    pub xoff: Bytes,
+    /// At this or below it sends again.
+    pub xon: Bytes,
+}
+
+impl Pause {
+    /// The most that one link may have waiting: above `xoff`, what it sends until it heeds the pause, there and back at its rate, with a
+    /// packet at either end.
+    #[must_use]
+    pub fn most(&self, rate: Rate, delay: Duration, packet: Bytes) -> Bytes {
+        let on_the_way = rate.bytes_in(delay + delay).ceil() as u64;
+        Bytes(self.xoff.0 + on_the_way + 2 * packet.0)
+    }
+}
+
+/// A packet that waits at no such queue.
+const NOWHERE: (u32, u32) = (u32::MAX, u32::MAX);
+
+/// What one link has brought to one queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ingress {
+    bytes: u64,
+    /// Since when the queue wants it paused.
+    since: Option<Time>,
+}
+
+/// What a queue has asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paused {
+    /// Pauses begun.
+    pub pauses: u64,
+    /// How long links were to be paused, all together.
+    pub time: Duration,
+    /// The most bytes that one link had waiting.
+    pub most: Bytes,
+}
+
+/// The state of all links.
+#[derive(Debug)]
+pub(crate) struct FlowControl {
+    /// The thresholds of each link's queue, if it pauses others.
+    queues: Vec<Option<Pause>>,
+    /// By queue, then by the link over which packets came.
+    ingress: BTreeMap<(u32, u32), Ingress>,
+    /// Where the packet in each slot waits, and over which link it came.
+    waits: Vec<(u32, u32)>,
+    /// By how many queues each link is paused.
+    paused: Vec<u32>,
+    counts: Vec<Paused>,
+}
+
+impl FlowControl {
+    /// Nothing is paused; `None`: nothing ever will be.
+    pub fn new(network: &Network) -> Option<Box<FlowControl>> {
+        let links = network.links.len();
+        network.pauses().then(|| {
+            Box::new(FlowControl {
+                queues: network.links.iter().map(|l| l.pause).collect(),
+                ingress: BTreeMap::new(),
+                waits: Vec::new(),
+                paused: vec![0; links],
+                counts: vec![Paused::default(); links],
+            })
+        })
+    }
+
+    /// A packet that came over a link arrives at a queue. True: that link is to be paused.
+    fn arrives(&mut self, slot: u32, (queue, link): (u32, u32), size: u32, now: Time) -> bool {
+        let Some(pause) = self.queues[queue as usize] else { return false };
+        if self.waits.len() <= slot as usize {
+            self.waits.resize(slot as usize + 1, NOWHERE);
+        }
+        self.waits[slot as usize] = (queue, link);
+        let ingress = self.ingress.entry((queue, link)).or_default();
+        ingress.bytes += u64::from(size);
+        let counts = &mut self.counts[queue as usize];
+        counts.most.0 = counts.most.0.max(ingress.bytes);
+        if ingress.bytes <= pause.xoff.0 || ingress.since.is_some() {
+            return false;
+        }
+        ingress.since = Some(now);
+        counts.pauses += 1;
+        true
+    }
+
+    /// A packet leaves the queue in which it waits, if it does. The link that may send again.
+    fn leaves(&mut self, slot: u32, size: u32, now: Time) -> Option<u32> {
+        let place = self.waits.get_mut(slot as usize)?;
+        let (queue, link) = std::mem::replace(place, NOWHERE);
+        let pause = self.queues.get(queue as usize).copied().flatten()?;
+        let ingress = self.ingress.get_mut(&(queue, link))?;
+        ingress.bytes -= u64::from(size);
+        if ingress.bytes > pause.xon.0 {
+            return None;
+        }
+        let since = ingress.since.take()?;
+        self.counts[queue as usize].time += now.since(since);
+        Some(link)
+    }
+
+    /// What each link's queue has asked for by `now`, if it may pause others.
+    pub fn counts(&self, now: Time) -> Vec<Option<Paused>> {
+        let mut counts = self.counts.clone();
+        for (&(queue, _), ingress) in &self.ingress {
+            if let Some(since) = ingress.since {
+                counts[queue as usize].time += now.since(since);
+            }
+        }
+        counts.into_iter().zip(&self.queues).map(|(c, q)| q.map(|_| c)).collect()
+    }
+}
+
+impl<C: Clock, const TRACE: bool> World<C, TRACE> {
+    /// A packet that came over a link is about to join the queue of another.
+    #[inline(never)]
+    pub(crate) fn count_in(&mut self, slot: u32, link: u32, queue: u32) {
+        let size = self.packets.get(slot).packet.size;
+        let (now, delay) = (self.now, self.links[link as usize].delay());
+        if let Some(control) = &mut self.flow_control
+            && control.arrives(slot, (queue, link), size, now.time())
+        {
+            self.schedule(now.after(delay), EventKind::FlowControl(link, true));
+        }
+    }
+
+    /// A packet has left the queue that it waited in, for whatever reason.
+    #[inline(never)]
+    pub(crate) fn count_out(&mut self, slot: u32) {
+        let (now, size) = (self.now, self.packets.get(slot).packet.size);
+        if let Some(control) = &mut self.flow_control
+            && let Some(link) = control.leaves(slot, size, now.time())
+        {
+            let delay = self.links[link as usize].delay();
+            self.schedule(now.after(delay), EventKind::FlowControl(link, false));
+        }
+    }
+
+    /// Whether a link that could send now may not, though a packet waits.
+    #[inline(never)]
+    pub(crate) fn holds(&mut self, link: u32, now: C) -> bool {
+        let l = &mut self.links[link as usize];
+        let paused = self.flow_control.as_ref().is_some_and(|c| c.paused[link as usize] > 0);
+        paused && l.waiting() > 0 && l.hold(now)
+    }
+
+    /// A pause frame arrives at the start of a link: to stop, or to go on.
+    #[inline(never)]
+    pub(crate) fn obey(&mut self, link: u32, stop: bool) {
+        let Some(control) = &mut self.flow_control else { return };
+        let by = &mut control.paused[link as usize];
+        *by = if stop { *by + 1 } else { *by - 1 };
+        if *by > 0 {
+            return;
+        }
+        self.catch_up(link);
+        if !self.links[link as usize].is_busy() {
+            self.start_next(link, self.now);
+        }
+    }
+}
