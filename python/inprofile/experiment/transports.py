@@ -55,7 +55,7 @@ _CONTROLS = (
     ),
     _control(
         "dcqcn",
-        "Of RDMA over Converged Ethernet: a rate, cut by congestion notifications, raised by timer and byte counter.",
+        "Of RDMA over Converged Ethernet: a rate, cut by notifications, raised by timer and byte counter.",
         "Zhu et al., SIGCOMM 2015",
         "linux",
     ),
