@@ -407,6 +407,7 @@ def test_no_shipped_experiment_asks_for_yes() -> None:
         "contestants.toml",
         "suite.toml",
         "switch.toml",
+        "kernel.toml",
         "published.toml",
     }
     files = [f for f in sorted(root.rglob("*.toml")) if f.name not in tables]

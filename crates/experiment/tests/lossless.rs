@@ -127,7 +127,7 @@ fn a_pause_spreads_to_the_links_before() {
     assert!(lost(&run(&two("")).0) > 0);
 }
 
-/// A link that would go on above the mark at which it is paused, one that names half of it, and a pause of a link with classes.
+/// A link that would go on above the mark at which it is paused, and one that names half of it.
 #[test]
 fn a_pause_that_cannot_be_is_refused() {
     let said = |text: &str| {

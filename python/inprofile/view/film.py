@@ -117,7 +117,7 @@ class _Stage:
             *self._falling(time, speed),
             self._still,
             _box(x - 1, _TOP - 3, 2, _BOTTOM - _TOP + 6, _TEXT),
-            _say(x, _BOTTOM + 14, f"{time:.3f} s", _TEXT, "middle"),
+            _say(max(x, _LEFT + 24), _BOTTOM + 14, f"{time:.3f} s", _TEXT, "middle"),
             *self._windows(time, speed),
         ]
         return _svg(parts)

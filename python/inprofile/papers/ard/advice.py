@@ -57,8 +57,8 @@ def figures(report: Report) -> dict[str, float]:
 
 def _wide(report: Report) -> dict[str, float]:
     """The index in the full buffer with a wide window: of this run's sweep, or of the one kept."""
-    found = reduce(report.paper, report.cells) if any(cell.sweep for cell in report.cells) else kept()
-    [panel] = [p for p in found["panels"] if (p["sweep"], p["setup"]) == ("window", FULL)]
+    panels = [*reduce(report.paper, report.cells)["panels"], *kept()["panels"]]
+    panel = next(p for p in panels if (p["sweep"], p["setup"]) == ("window", FULL))
     [point] = [p for p in panel["points"] if p["value"] == WIDE]
     names = {"rio": "none", "ard": "ard", "placebo": "blind"}
     return {
