@@ -20,9 +20,9 @@ pub struct Pins {
     pub folder: PathBuf,
 }
 
-/// A name as bpffs takes it: a dot is kept for itself there.
+/// A name as bpffs takes it, which keeps the dot for itself, and as a part between plus signs; no two names become the same.
 fn plain(name: &str) -> String {
-    name.replace('.', "%2e")
+    name.replace('%', "%25").replace('.', "%2e").replace('+', "%2b")
 }
 
 impl Pins {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn what_was_pinned_for_a_port_before_goes() {
         let root = std::env::temp_dir().join(format!("inprofiled-pins-{}", std::process::id()));
-        for folder in ["1+a+b", "2+a+b", "2+b+a", "2+c+d", "2+b%2e10+c"] {
+        for folder in ["1+a+b", "2+a+b", "2+b+a", "2+c+d", "2+b%2e10+c", "2+c%2bb+d"] {
             fs::create_dir_all(root.join(folder)).unwrap();
             fs::write(root.join(folder).join("link_inside"), "").unwrap();
         }
@@ -129,6 +129,17 @@ mod tests {
         let mut left: Vec<_> = fs::read_dir(&root).unwrap().map(|e| e.unwrap().file_name()).collect();
         left.sort();
         fs::remove_dir_all(&root).unwrap();
-        assert_eq!((removed.unwrap(), left), (2, vec!["2+a+b".into(), "2+b%2e10+c".into(), "2+c+d".into()]));
+        assert_eq!(
+            (removed.unwrap(), left),
+            (2, ["2+a+b", "2+b%2e10+c", "2+c%2bb+d", "2+c+d"].map(Into::into).to_vec())
+        );
+    }
+
+    #[test]
+    fn names_stay_apart() {
+        let names = ["a.b", "a+b", "a%2eb", "a%2bb", "a%252eb", "ab"].map(plain);
+        assert!(names.iter().all(|n| !n.contains(['.', '+'])), "{names:?}");
+        let apart: std::collections::HashSet<_> = names.iter().collect();
+        assert_eq!(apart.len(), names.len(), "{names:?}");
     }
 }

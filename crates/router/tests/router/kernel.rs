@@ -345,6 +345,42 @@ fn an_exported_folder_decides_as_the_program() {
     assert_eq!(pins.left(), Vec::<PathBuf>::new());
 }
 
+/// Ports named like VLANs, with dots that a bpffs refuses: run by the program, and by the folder.
+#[test]
+fn ports_may_have_dots_in_their_names() {
+    let Some((mut bench, pins)) = bench("kernel-dots") else { return };
+    bench.link("set wan0 down");
+    bench.link("set wan0 name wan0.100");
+    bench.link("set wan0.100 up");
+    let named = |tables: &str| {
+        let text = file(&pins, tables);
+        bench.configure(&text);
+        let file = bench.path("router.toml");
+        let text = fs::read_to_string(&file).expect("it is written").replace("\"wan0\"", "\"wan0.100\"");
+        fs::write(&file, text).expect("the folder is ours");
+    };
+    named(&alice(10, "80 bit/s"));
+    bench.start_again();
+    assert_eq!(burst(&mut bench, 0, 25), (10, 15));
+    bench.obey(&["stop"]);
+    assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
+    if !has_bpftool() {
+        return;
+    }
+    let (folder, place) = (bench.path("exported"), pins.0.join("contracts"));
+    assert_eq!(export(&bench, &folder).0, Some(0));
+    let (done, said) = script(&bench, &folder, &place, "up");
+    assert!(done, "{said}");
+    assert_eq!(burst(&mut bench, 100, 25), (10, 15));
+    let (done, said) = script(&bench, &folder, &place, "down");
+    assert!(done, "{said}");
+    let look = "tc qdisc show; bpftool net show | grep -F wan0.100";
+    let left = bench.namespace.within(|| Command::new("sh").args(["-c", look]).output()).expect("sh runs");
+    let left = String::from_utf8_lossy(&left.stdout).into_owned();
+    assert!(!left.contains("clsact") && !left.contains("wan0.100("), "{left}");
+    assert_eq!(pins.left(), Vec::<PathBuf>::new());
+}
+
 /// A file that asks for what this path has not, or that a folder cannot say, is refused before anything is written.
 #[test]
 fn what_cannot_be_exported_is_refused() {

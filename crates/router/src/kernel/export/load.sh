@@ -37,7 +37,15 @@ state() {
 	done
 }
 
-# What up has put at a port is a folder of this name, as a bpffs has no files of ours.
+# The port of a side. By its side a port is known in the bpffs, which refuses names with a dot, as VLANs have them.
+port_of() {
+	case $1 in
+	inside) echo "$inside" ;;
+	outside) echo "$outside" ;;
+	esac
+}
+
+# What up has put at the port of a side is a folder of this name, as a bpffs has no files of ours.
 put() {
 	mkdir -p "$pins/put/$1/$2"
 }
@@ -52,18 +60,19 @@ filters() {
 }
 
 down() {
-	for port in "$inside" "$outside"; do
+	for side in inside outside; do
+		port=$(port_of $side)
 		ip link show dev "$port" >/dev/null 2>&1 || continue
 		for filter in "ingress 1" "egress 1" "egress 2"; do
 			set -- $filter
-			was_put "$port" "$1-$2" || continue
+			was_put $side "$1-$2" || continue
 			tc filter del dev "$port" "$1" pref "$2" 2>/dev/null || :
 		done
 		# Hooks go unless somebody else has put a filter there since.
-		if was_put "$port" clsact && test -z "$(filters "$port")"; then
+		if was_put $side clsact && test -z "$(filters "$port")"; then
 			tc qdisc del dev "$port" clsact 2>/dev/null || :
 		fi
-		if was_put "$port" promisc; then
+		if was_put $side promisc; then
 			ip link set dev "$port" promisc off
 		fi
 	done
@@ -92,26 +101,27 @@ up() {
 	# Longer than a line of a batch may be.
 	bpftool map update pinned "$pins/maps/powers" key hex 00 00 00 00 value hex $(cat "$here/powers.hex")
 	# Closed to the machine first: what it sends itself does not leave by the ports.
-	for port in "$inside" "$outside"; do
-		put "$port" clsact
+	for side in inside outside; do
+		port=$(port_of $side)
+		put $side clsact
 		tc qdisc add dev "$port" clsact
-		put "$port" egress-2
+		put $side egress-2
 		tc filter add dev "$port" egress pref 2 bpf da bytecode '1,6 0 0 2'
-		put "$port" egress-1
+		put $side egress-1
 		tc filter add dev "$port" egress pref 1 bpf da object-pinned "$pins/programs/leaving"
 		case $(ip -o link show dev "$port") in
 		*PROMISC*) ;;
 		*)
-			put "$port" promisc
+			put $side promisc
 			ip link set dev "$port" promisc on
 			;;
 		esac
 	done
 	bpftool map update pinned "$pins/maps/state" key hex 00 00 00 00 value hex $(state)
-	put "$inside" ingress-1
-	put "$outside" ingress-1
-	tc filter add dev "$inside" ingress pref 1 bpf da object-pinned "$pins/programs/inside"
-	tc filter add dev "$outside" ingress pref 1 bpf da object-pinned "$pins/programs/outside"
+	for side in inside outside; do
+		put $side ingress-1
+		tc filter add dev "$(port_of $side)" ingress pref 1 bpf da object-pinned "$pins/programs/$side"
+	done
 	trap - EXIT
 }
 
