@@ -111,7 +111,7 @@ soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzze
 		-- services:: parts:: fuzz:: limits:: --include-ignored --nocapture
 	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-router --test fuzz -- --include-ignored --nocapture
 	$(say) "Soak: $(or $(PACKETS),1000000) random and as many mutated packets"
-	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --test packets
+	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --test live packets::
 	$(say) "Soak: $(or $(PACKETS),1000000) mutated and as many random frames of every encapsulation through the router"
 	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-router --test attacks mutated -- --nocapture
 	$(say) "Soak: a million flows, and a million fragments, through the router"

@@ -1,13 +1,12 @@
 //! The drivers on real devices, in namespaces of the test's own.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::namespace;
 use inprofile_core::units::{Duration as Span, Time};
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
 use inprofile_live::io::frames::Frames;
@@ -15,7 +14,6 @@ use inprofile_live::io::sys::{Clock, interface_index};
 use inprofile_live::io::tun::{self, Tun};
 use inprofile_live::io::{Io, Port};
 use inprofile_live::packet::{Layer, Transport, checksum, parse};
-use support::namespace;
 
 /// Runs `ip` in the calling thread's namespace.
 fn ip(arguments: &str) {

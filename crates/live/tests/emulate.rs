@@ -1,10 +1,9 @@
 //! Networks with real hosts: the kernel's TCP through our links and queues.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::sync::atomic::AtomicBool;
 
+use crate::support::namespace;
 use inprofile_core::registry::Registry;
 use inprofile_experiment::Scenario;
 use inprofile_live::code_points::Dscp;
@@ -33,7 +32,7 @@ fn live(set: &[(&str, &str)]) -> Live {
 /// Drop-tail, one flow, 4 Mbit/s: the link is full, and nothing gets lost without being counted.
 #[test]
 fn a_flow_fills_a_link() {
-    let Some(_) = support::namespace() else { return };
+    let Some(_) = namespace() else { return };
     let s = scenario(&[("flows.tcp.count", "1"), ("flows.tcp.rtt", "\"20 ms\"")]);
     let run = emulate::run(s.network(1, false), &AtomicBool::new(false)).expect("it runs");
     let metrics = s.metrics(&run.outcome);
@@ -49,7 +48,7 @@ fn a_flow_fills_a_link() {
 /// A sender never has more outstanding than the receiver's window, however long the queue could get.
 #[test]
 fn the_receivers_window_bounds_what_is_outstanding() {
-    let Some(_) = support::namespace() else { return };
+    let Some(_) = namespace() else { return };
     let set = [("flows.tcp.count", "1"), ("flows.tcp.rtt", "\"20 ms\""), ("tcp.window", "\"20 packets\"")];
     let run = live(&set);
     let bottleneck = &run.outcome.links[0].total;
@@ -62,7 +61,7 @@ fn the_receivers_window_bounds_what_is_outstanding() {
 /// Marker, RIO and ECN act on the kernel's packets, and all of them are accounted for.
 #[test]
 fn colours_and_marks_reach_the_kernel() {
-    let Some(_) = support::namespace() else { return };
+    let Some(_) = namespace() else { return };
     let run = live(&[
         ("tcp.ecn", "true"),
         (
@@ -81,7 +80,7 @@ fn colours_and_marks_reach_the_kernel() {
 /// numbers: as many as the queue has dropped.
 #[test]
 fn datagrams_go_from_socket_to_socket() {
-    let Some(_) = support::namespace() else { return };
+    let Some(_) = namespace() else { return };
     let traffic = r#"{ kind = "cbr", rate = "5 Mbit/s", packet = "500 B" }"#;
     let classes = r#"{ scheduler = "priority", classes = [
         { name = "ef", aqm = "drop_tail", limit = "20 packets", rate = "2 Mbit/s" },
@@ -115,7 +114,7 @@ fn datagrams_go_from_socket_to_socket() {
 /// mark slows down is dropped once all of them are marked.
 #[test]
 fn ect1_goes_through_both_kernels() {
-    let Some(_) = support::namespace() else { return };
+    let Some(_) = namespace() else { return };
     let run = live(&[
         ("duration", "3 s"),
         ("measure", "{ from = \"1 s\", to = \"3 s\" }"),
@@ -162,7 +161,7 @@ fn classes_name_their_code_points() {
 
 #[test]
 fn what_cannot_run_is_refused_by_name() {
-    let Some(_) = support::namespace() else { return };
+    let Some(_) = namespace() else { return };
     let network = scenario(&[("tcp.header", "\"60 B\"")]).network(1, false);
     let Err(Error::Refused(all)) = emulate::run(network, &AtomicBool::new(false)) else {
         panic!("headers of 60 bytes aren't the kernel's");
@@ -187,7 +186,7 @@ fn a_reason_is_given_once() {
 
 #[test]
 fn it_stops_when_told() {
-    let Some(_) = support::namespace() else { return };
+    let Some(_) = namespace() else { return };
     let stop = AtomicBool::new(false);
     let network = scenario(&[]).network(1, false);
     let began = std::time::Instant::now();

@@ -4,16 +4,14 @@
 //! without the column of flags. With `NS2_TRACES` set to a folder of whole traces (`*.tr`, that column
 //! cut out), the first line that differs is shown.
 
-mod support;
-
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::support::{Dumbbell, Queue, compare};
 use inprofile_core::units::Duration;
 use inprofile_sim::ns2::trace;
 use inprofile_sim::run_log::Incomplete;
-use support::{Dumbbell, Queue, compare};
 
 #[test]
 fn drop_tail_two_reno_flows() {

@@ -38,4 +38,94 @@ pub(super) fn bytes(limit: Backlog, unit: Unit) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! The differences of ns-2's PI; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
+
+    use super::*;
+    use crate::aqm::pi::{Params, Pi};
+    use crate::aqm::{Aqm, EARLY};
+    use crate::packet::{Ecn, Packet};
+    use crate::params::{Build, Context};
+    use crate::queue::fake::Fake;
+    use crate::queue::fifo::{Fifo, Stamped};
+    use crate::registry::AnyAqm;
+    use crate::units::{Bytes, Time};
+    use crate::verdict::{Admission, Cause, Silent};
+
+    const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
+
+    fn params() -> Params {
+        Params {
+            q_ref: Backlog::Packets(20.0),
+            a: 0.002,
+            b: 0.001,
+            w: 170.0,
+            byte_scaled: false,
+            ecn: false,
+            mean_packet: None,
+        }
+    }
+
+    fn rng() -> Rng {
+        Rng::for_component(1, "pi")
+    }
+
+    /// Whether an arrival at this queue takes a number.
+    fn draws(pi: &mut Pi<QueuePi>, queue: &mut Fake) -> bool {
+        let (mut used, mut fresh) = (rng(), rng());
+        pi.arrive(Time::ZERO, &Packet::default(), queue, &mut used, &mut Silent);
+        used.uniform() != fresh.uniform()
+    }
+
+    #[test]
+    fn every_arrival_that_finds_room_draws() {
+        let mut pi = params().discipline(&CONTEXT);
+        assert!(draws(&mut pi, &mut Fake::of(0, 0)), "at probability 0, too");
+        assert!(!draws(&mut pi, &mut Fake { limit: 5.0, ..Fake::of(5, 0) }));
+        pi.law.sample(10_000);
+        assert!(draws(&mut pi, &mut Fake::of(0, 0)), "at probability 1, too");
+        // The law itself draws only where that is open.
+        let (mut used, mut fresh) = (rng(), rng());
+        let packet = Packet::default();
+        params().build(&CONTEXT).arrive(Time::ZERO, &packet, &mut Fake::of(0, 0), &mut used, &mut Silent);
+        assert_eq!(used.uniform(), fresh.uniform());
+    }
+
+    /// Where PI marks, what can't be marked is dropped all the same.
+    #[test]
+    fn only_what_can_be_marked_is() {
+        let mut pi: Pi<QueuePi> = Params { ecn: true, ..params() }.discipline(&CONTEXT);
+        pi.law.sample(10_000);
+        let mut arrive = |ecn| {
+            let packet = Packet { ecn, ..Packet::default() };
+            pi.arrive(Time::ZERO, &packet, &mut Fake::of(5, 0), &mut rng(), &mut Silent)
+        };
+        assert_eq!(arrive(Ecn::NotCapable), Admission::Drop(EARLY));
+        assert_eq!(arrive(Ecn::Ect0), Admission::Mark);
+    }
+
+    /// With bytes counted the limit is 5 · 500 B: a packet joins while fewer wait, whatever its size.
+    #[test]
+    fn a_limit_of_packets_counts_in_bytes() {
+        let p = Params { q_ref: Backlog::Bytes(1e6), mean_packet: Some(Bytes(500)), ..params() };
+        let mut aqm = AnyAqm::Ns2Pi(Box::new(p.discipline(&CONTEXT)));
+        let mut queue = Fifo::before(Backlog::Packets(5.0), &aqm);
+        let mut joins = |size| {
+            let packet = Packet { size, ..Packet::default() };
+            let item = Stamped { packet, since: Time::ZERO };
+            queue.arrive(Time::ZERO, &packet, item, &mut aqm, &mut rng(), &mut Silent)
+        };
+        assert_eq!([40; 8].map(&mut joins), [Admission::Admit; 8], "more than five packets");
+        assert_eq!(joins(2170), Admission::Admit, "beside 320 B");
+        assert_eq!(joins(1500), Admission::Admit, "2,490 B are fewer than 2,500");
+        assert_eq!(joins(40), Admission::Drop(Cause::OVERFLOW));
+    }
+
+    /// The timer's interval is `1 / w_`, as it comes out in doubles.
+    #[test]
+    fn the_timer_is_kept_in_doubles() {
+        let aqm = AnyAqm::Ns2Pi(Box::new(params().discipline(&CONTEXT)));
+        assert_eq!(aqm.timer_secs(), Some(1.0 / 170.0));
+        assert_eq!(AnyAqm::Pi(Box::new(params().build(&CONTEXT))).timer_secs(), None);
+    }
+}

@@ -6,7 +6,7 @@ use inprofile_sim::clock::{Clock, Exact};
 use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
 use inprofile_sim::tcp::{Ack, ByteOption, EcnBits, Flags, Host, More, Sack, Sender, TimerKind};
 
-use crate::script::{Fault, Line, Number, Script, Side, What, When};
+use super::script::{Fault, Line, Number, Script, Side, What, When};
 
 /// The segments sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
