@@ -203,9 +203,9 @@ clock: ## Step the machine's clock under the router, an hour each way, and set i
 	$(say) "The clock is set while the router forwards"
 	@$(PYTHON) packaging/clock.py "$${CARGO_TARGET_DIR:-target}/release/inprofiled"
 
-bench: ## Race ns-2, ns-3, DPDK and the kernel, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
+bench: $(VENV)/.built ## Race ns-2, ns-3, DPDK and the kernel, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"
-	@$(PYTHON) benches/race $(BENCH)
+	@$(BIN)/python benches/race $(BENCH)
 
 cost: ## Measure what marking decisions and a fairness ledger cost (claims E6, D10); a quiet machine
 	$(say) "Cost of a decision"
@@ -214,9 +214,9 @@ cost: ## Measure what marking decisions and a fairness ledger cost (claims E6, D
 	@cargo run --quiet --release --package inprofile-benches --bin bench-ledger > cost.json.part
 	@mv cost.json.part python/inprofile/papers/fdd_red/cost.json
 
-profile: ## Show where the time of the 100-flow dumbbell goes (FLOWS=1000 for another)
+profile: $(VENV)/.built ## Show where the time of the 100-flow dumbbell goes (FLOWS=1000 for another)
 	$(say) "Profile"
-	@$(PYTHON) benches/race --profile $(or $(FLOWS),100)
+	@$(BIN)/python benches/race --profile $(or $(FLOWS),100)
 
 ns2:
 	@command -v ns >/dev/null || { \

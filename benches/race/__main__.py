@@ -17,6 +17,8 @@ from sampling import profile
 from tables import tables
 from targets import targets
 
+from inprofile.run.records import record_lines
+
 DOCS = peers.ROOT / "docs"
 
 
@@ -92,7 +94,7 @@ def main() -> int:
 
 def write(result: report.Result) -> None:
     """The page, and what it was made of."""
-    (DOCS / "benchmarks.json").write_text(json.dumps(result, indent=1) + "\n")
+    (DOCS / "benchmarks.json").write_text(record_lines(result))
     (DOCS / "images" / "benchmarks.svg").write_text(report.plot(result))
     (DOCS / "benchmarks.md").write_text(report.page(result))
 
