@@ -144,9 +144,11 @@ fuzz: ## Fuzz with libFuzzer, two minutes a target (SECONDS=n for another time; 
 				-verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=artifacts/$$body/ corpus/$$body || exit 1; \
 		done
 
-attack: ## Search for a way to cheat the router, by strategies that are mutated (an hour; MINUTES=n, SEED=n for another search)
-	$(say) "Attacks on the router: $(or $(MINUTES),60) minutes"
+attack: ## Search for a way to cheat the router, by strategies that are mutated (an hour for each datapath; MINUTES=n, SEED=n for another search)
+	$(say) "Attacks on the router: $(or $(MINUTES),60) minutes in user space"
 	@MINUTES=$(or $(MINUTES),60) cargo test --quiet --locked --release -p inprofile-router --test attacks search -- --nocapture
+	$(say) "And as long on the kernel's datapath"
+	@MINUTES=$(or $(MINUTES),60) cargo test --quiet --locked --release -p inprofile-router --test kernel no_strategy_cheats -- --nocapture
 
 trial: ## Try the router's unit under a systemd booted in namespaces, and its package in a bare Debian (as root; two minutes)
 	$(say) "inprofiled.service under systemd"

@@ -147,7 +147,8 @@ struct queue {
 	__u8 pad[5];
 };
 
-/* What lasts of it, as the core's `whole::State`, and its counts; of drops by cause: early, forced, policed. */
+/* What lasts of it, as the core's `whole::State`, and its counts; of drops by cause: early, forced, policed. What came is what was sent and
+ * what was dropped. */
 struct backlog {
 	struct bpf_spin_lock lock;
 	__u32 pad;
@@ -159,7 +160,7 @@ struct backlog {
 	__u64 avg[3];
 	__s32 count[3];
 	__u32 pad_count;
-	struct colours arrived[3];
+	__u64 lost[3];        /* bytes */
 	__u64 marked[3];
 	__u64 dropped[3][3];
 };

@@ -180,15 +180,12 @@ static __always_inline __u32 queued(__u32 set, __u32 class, __u32 packets, const
 		return ADMIT;
 	bpf_spin_lock(&b->lock);
 	verdict = arrive(s, b, t, a);
-	count(&b->arrived[a->colour], packets, a->size);
-	if (verdict == MARK)
+	if (verdict == MARK) {
 		b->marked[a->colour] += packets;
-	else if (verdict == EARLY)
-		b->dropped[0][a->colour] += packets;
-	else if (verdict == FORCED)
-		b->dropped[1][a->colour] += packets;
-	else if (verdict == POLICED)
-		b->dropped[2][a->colour] += packets;
+	} else if (verdict != ADMIT) {
+		b->lost[a->colour] += a->size;
+		b->dropped[verdict == EARLY ? 0 : verdict == FORCED ? 1 : 2][a->colour] += packets;
+	}
 	bpf_spin_unlock(&b->lock);
 	return verdict;
 }

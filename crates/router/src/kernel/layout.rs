@@ -519,7 +519,7 @@ mod tests {
             (12, 20, 24, 152)
         );
         assert_eq!(size_of::<Queue>(), 6 * 8 + 3 * 48 + 2 * 4 + 9 + 2 + 5);
-        assert_eq!(size_of::<VirtualBacklog>(), 8 + 4 * 8 + 2 * 24 + 12 + 4 + 3 * colours + 24 + 72);
+        assert_eq!(size_of::<VirtualBacklog>(), 8 + 4 * 8 + 2 * 24 + 12 + 4 + 24 + 24 + 72);
         assert_eq!(size_of::<Powers>(), 513 * 8);
     }
 }

@@ -228,7 +228,11 @@ impl Maps {
         Ok(each.iter().fold(Totals::default(), |all, one| all.and(one)))
     }
 
-    fn names(&mut self, direction: usize) -> Result<Vec<(u32, String)>, String> {
+    /// Accounts that have a name in the kernel, by which the next process finds them.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn names(&mut self, direction: usize) -> Result<Vec<(u32, String)>, String> {
         let (from, capacity) = (self.index(direction, 0), self.capacity);
         let names = self.array::<Name>("names")?;
         let mut found = Vec::new();
@@ -278,6 +282,12 @@ impl Maps {
                 self.set("together", i as u32, together, LOCKED)?;
             }
         }
+        // Nobody is named by what fails before.
+        for (i, assigned) in assigned.iter().enumerate() {
+            for (place, name) in &assigned.new {
+                self.name(i, *place, name)?;
+            }
+        }
         self.change(|s| s.bank = bank)?;
         for (i, assigned) in assigned.into_iter().enumerate() {
             for place in &assigned.gone {
@@ -309,7 +319,6 @@ impl Maps {
             let full = first && terms.starts_full();
             let index = self.index(direction, *place);
             self.set("accounts", index, Account::opened(&terms, full, now), LOCKED)?;
-            self.name(direction, *place, name)?;
             if !first && name.starts_with("customer ") {
                 let each = Bucket { tokens: 0, at: now };
                 for kind in 0..8 {

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The number of the maps' layout: maps of another are not taken over.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 /// The links of the two ports, at ingress and egress.
 const LINKS: [[&str; 2]; 2] =
     [["link_inside", "link_inside_egress"], ["link_outside", "link_outside_egress"]];

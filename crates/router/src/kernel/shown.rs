@@ -79,8 +79,7 @@ fn direction(maps: &mut Maps, config: &Config, i: usize) -> Result<DirectionStat
     let mut classes = Vec::new();
     for (place, of) in config.directions[i].iter().flat_map(|d| d.classes.iter().enumerate()) {
         let queue = datapath::virtual_queue(of, config.full_packet());
-        let backlog = queue.is_some().then(|| maps.backlog(i, place)).transpose()?;
-        classes.push(class(&t, place, backlog.as_ref()));
+        classes.push(class(&t, place, &maps.backlog(i, place)?, queue.is_some()));
     }
     Ok(DirectionState {
         name: DIRECTIONS[i],
@@ -119,21 +118,22 @@ fn bytes(of: [Colours; 3]) -> [u64; 3] {
     of.map(|c| c.bytes)
 }
 
-/// What passes a class leaves at once; its virtual queue's drops and marks are counted there.
-fn class(t: &Totals, class: usize, backlog: Option<&VirtualBacklog>) -> ClassState {
+/// What passes a class leaves at once; what a virtual queue dropped and marked outlives a reload that takes it away.
+fn class(t: &Totals, class: usize, backlog: &VirtualBacklog, queued: bool) -> ClassState {
     let of = t.class.get(class).copied().unwrap_or_default();
     let mut counts = Counts { sent: packets(of), sent_bytes: bytes(of), ..Counts::default() };
-    (counts.arrived, counts.arrived_bytes) = (counts.sent, counts.sent_bytes);
-    let mut gauges = Vec::new();
-    if let Some(b) = backlog {
-        (counts.arrived, counts.arrived_bytes) = (packets(b.arrived), bytes(b.arrived));
-        counts.marked = b.marked;
-        for (cause, of) in [EARLY, FORCED, POLICED].into_iter().zip(b.dropped) {
-            counts.dropped[cause.index()] = of;
-        }
-        // In bytes, as of its last packet.
-        gauges.push(("virtual_backlog", b.level as f64 / GRAINS as f64));
+    counts.marked = backlog.marked;
+    for (cause, of) in [EARLY, FORCED, POLICED].into_iter().zip(backlog.dropped) {
+        counts.dropped[cause.index()] = of;
     }
+    for c in 0..3 {
+        let dropped: u64 = backlog.dropped.iter().map(|of| of[c]).sum();
+        counts.arrived[c] = counts.sent[c] + dropped;
+        counts.arrived_bytes[c] = counts.sent_bytes[c] + backlog.lost[c];
+    }
+    // In bytes, as of its last packet.
+    let gauges =
+        if queued { vec![("virtual_backlog", backlog.level as f64 / GRAINS as f64)] } else { Vec::new() };
     ClassState { name: String::new(), counts, waiting: [0; 3], gauges, stats: Vec::new() }
 }
 

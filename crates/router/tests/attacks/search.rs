@@ -1,15 +1,12 @@
-//! A search for a way to cheat: strategies that are mutated, and kept where they got more than those before them.
+//! A search for a way to cheat the router in user space; that for the kernel's datapath is in `tests/kernel/enemies.rs`.
 //!
 //! A strategy is a string of bytes that says who the customers are, what the attacker sends (lengths, encapsulations, fragments, lies,
 //! code points, flows, control frames, circuits), when (in step with the bucket to the picosecond, bursts, silence), how often
 //! the router is reconfigured and how late it wakes. What leaves is held against what was bought by oracles in whole numbers: as IN, as
 //! EF, of the attacker's shaper or policer, of control frames, of the link; and an honest neighbour may lose nothing.
-//!
-//! `MINUTES=60` searches for an hour (`make attack`); otherwise a few strategies, so that the search itself is tested.
 
+mod evolve;
 mod strategy;
-
-use std::time::{Duration as Wall, Instant};
 
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, PS_PER_S, Time};
@@ -120,74 +117,18 @@ pub fn play(bytes: &[u8]) -> Got {
     }
     router.check().unwrap();
     let too_late = router.lanes[0].path.totals().too_late;
-    judge(who, how, (contract, meter), &sent, now, links.most(), too_late)
-}
-
-/// How near a strategy came.
-fn merit(got: &Got, aim: usize) -> f64 {
-    if aim < 5 { got.over[aim].1 } else { got.green }
-}
-
-/// Searches for so long; the best of each aim.
-fn search(seed: u64, enough: impl Fn(u64) -> bool) {
-    let mut rng = Rng::for_component(seed, "search");
-    let byte = |rng: &mut Rng| (rng.uniform() * 256.0) as u8;
-    let mut best: Vec<Vec<(f64, Vec<u8>)>> = vec![Vec::new(); 6];
-    let (mut played, mut frames, mut seconds) = (0u64, 0u64, 0.0);
-    let (mut most, mut share) = ([f64::MIN; 5], [0f64; 4]);
-    while !enough(played) {
-        let aim = (played % 6) as usize;
-        let pool = &best[aim];
-        let mut genes: Vec<u8> = if pool.len() < 8 || rng.uniform() < 0.2 {
-            (0..GENES).map(|_| byte(&mut rng)).collect()
-        } else {
-            pool[(rng.uniform() * pool.len() as f64) as usize].1.clone()
-        };
-        // A few bytes change, and now and then half of another is taken over.
-        for _ in 0..=(rng.uniform() * 4.0) as usize {
-            let at = (rng.uniform() * GENES as f64) as usize;
-            genes[at] = byte(&mut rng);
-        }
-        if pool.len() >= 8 && rng.uniform() < 0.2 {
-            let from = &pool[(rng.uniform() * pool.len() as f64) as usize].1;
-            let at = (rng.uniform() * GENES as f64) as usize;
-            genes[at..].copy_from_slice(&from[at..]);
-        }
-        let got = play(&genes);
-        played += 1;
-        frames += got.frames;
-        seconds += got.seconds;
-        for (most, (what, over)) in most.iter_mut().zip(got.over) {
-            *most = most.max(over);
-            assert!(over <= 1.0, "{what}: {over} bytes beyond what was bought, by {genes:?}: {got:?}");
-        }
-        let contract = usize::from(genes[1] % 4);
-        share[contract] = share[contract].max(got.green);
-        assert!(got.green <= 1.001, "{got:?} by {genes:?}");
-        assert_eq!((got.foreign, got.bobs_loss), (0, 0), "{got:?} by {genes:?}");
-        let pool = &mut best[aim];
-        pool.push((merit(&got, aim), genes));
-        pool.sort_by(|a, b| b.0.total_cmp(&a.0));
-        pool.truncate(32);
-    }
-    println!("{played} strategies, {frames} frames, {:.1} hours of virtual time", seconds / 3600.0);
-    for (what, most) in ["IN", "EF", "shaper or policer", "control frames", "link"].iter().zip(most) {
-        println!("  {what:<18} the most beyond what was bought over any stretch: {most:.6} B");
-    }
-    for (contract, share) in CONTRACTS.iter().zip(share) {
-        println!("  IN at {:>4} Mbit/s: {share:.6} of the contract at most", contract / 1_000_000);
-    }
+    judge(
+        who,
+        how,
+        (contract, meter, if reload == 1 { DEEPER } else { 0 }),
+        &sent,
+        now.secs(),
+        links.most(),
+        too_late,
+    )
 }
 
 #[test]
 fn a_search_finds_no_way_to_cheat() {
-    let minutes = std::env::var("MINUTES").ok().map(|m| m.parse::<f64>().expect("MINUTES is a number"));
-    let start = Instant::now();
-    match minutes {
-        Some(minutes) => {
-            let seed = std::env::var("SEED").map_or(1, |s| s.parse().expect("SEED is a number"));
-            search(seed, |_| start.elapsed() >= Wall::from_secs_f64(60.0 * minutes));
-        }
-        None => search(1, |played| played >= 20),
-    }
+    evolve::search(20, 1.0, play);
 }

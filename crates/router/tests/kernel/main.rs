@@ -3,6 +3,8 @@
 //!
 //! It takes root, or CAP_BPF and CAP_NET_ADMIN; ALLOW_MISSING=bpf leaves it out where the kernel lets nobody load a program.
 
+#[path = "../attacks/search/evolve.rs"]
+mod evolve;
 #[path = "../attacks/frames.rs"]
 #[expect(dead_code, reason = "attacks know more of a frame")]
 mod frames;
@@ -14,6 +16,8 @@ mod oracle;
 mod strategy;
 
 mod enemies;
+mod floods;
+mod full;
 mod meters;
 mod parity;
 mod queues;

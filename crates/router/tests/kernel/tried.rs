@@ -1,8 +1,10 @@
 //! The programs under BPF_PROG_TEST_RUN, and beside them the router in user space.
 
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::OnceLock;
 
 use aya::TestRunOptions;
+use aya::maps::MapData;
 use aya::programs::TestRun;
 use inprofile_core::units::Time;
 use inprofile_live::packet::Layer;
@@ -64,6 +66,31 @@ impl Tried {
         maps.apply(config, 0).unwrap();
         maps.change(|s| (s.clock, s.on, s.out) = (1, 1, [1, 1])).unwrap();
         Tried { maps, random: 0 }
+    }
+
+    /// A map of the programs.
+    pub fn map(&mut self, name: &str) -> MapData {
+        let info = self.maps.program(0).unwrap().info().unwrap();
+        let ids = info.map_ids().unwrap().expect("Linux 5.16 and newer tell them");
+        let mut maps = ids.into_iter().map(|id| MapData::from_id(id).unwrap());
+        maps.find(|map| map.info().unwrap().name_as_str() == Some(name)).expect("there is one of this name")
+    }
+
+    /// Nanoseconds that a program has taken, and how often it ran, where the kernel counts that.
+    pub fn spent(&mut self, port: usize) -> (u64, u64) {
+        let fd = self.maps.program(port).unwrap().fd().unwrap().as_fd().as_raw_fd();
+        let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap();
+        let of = |name: &str| {
+            let line =
+                told.lines().find_map(|line| line.strip_prefix(name)).expect("Linux 5.1 and newer tell it");
+            line.trim().parse().expect("a count")
+        };
+        (of("run_time_ns:"), of("run_cnt:"))
+    }
+
+    /// Whose accounts have a name in the kernel.
+    pub fn names(&mut self, direction: usize) -> Vec<String> {
+        self.maps.names(direction).unwrap().into_iter().map(|(_, name)| name).collect()
     }
 
     /// A frame at a port: as it leaves by the other, if it does.

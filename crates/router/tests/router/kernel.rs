@@ -180,6 +180,34 @@ fn a_reload_holds_no_packet_and_fills_no_bucket() {
     assert_eq!(burst(&mut bench, 9100, 10), (0, 10));
 }
 
+/// A class that is given a virtual queue by a reload, and loses it by another: what came is what was sent and what was dropped.
+#[test]
+fn counts_of_a_class_outlive_its_queue() {
+    let Some((mut bench, pins)) = bench("kernel-queue") else { return };
+    let plain = alice(10, "80 bit/s");
+    let queue = "[upstream]\nqueue = { aqm = \"virtual_queue\", virtual_rate = \"80 bit/s\", virtual_limit = \"5000 B\", law = \"drop_tail\" }\n";
+    let queued = plain.replace("[upstream]\n", queue);
+    bench.start(&file(&pins, &plain));
+    let mut came = 0;
+    for (tables, left) in [(&plain, 20), (&queued, 25), (&plain, 45)] {
+        bench.configure(&file(&pins, tables));
+        bench.obey(&["reload"]);
+        let (green, yellow) = burst(&mut bench, 100 * came, 20);
+        came += 20;
+        let stats = bench.stats();
+        assert_adds_up(&stats);
+        let classes = stats["directions"][0]["classes"].as_array().expect("it has classes");
+        let assured = classes.iter().find(|c| figure(c, "sent.in") > 0).expect("her class");
+        let of = |key: &str| ["in", "out", "red"].map(|c| figure(assured, &format!("{key}.{c}")));
+        let dropped: u64 =
+            ["early", "forced", "policed"].iter().flat_map(|c| of(&format!("dropped.{c}"))).sum();
+        let (arrived, sent) = (of("arrived").iter().sum::<u64>(), of("sent").iter().sum::<u64>());
+        assert_eq!((arrived, sent, dropped), (came, left, came - left), "{green} {yellow} {assured:#}");
+        let (bytes, sent) = (of("arrived_bytes").iter().sum::<u64>(), of("sent_bytes").iter().sum::<u64>());
+        assert_eq!((bytes, sent), (1_000 * came, 1_000 * left), "{assured:#}");
+    }
+}
+
 /// Tags that the kernel has taken off and put beside the frame: known by, bleached, and put back.
 #[test]
 fn tags_beside_the_frame_are_read_and_bleached() {

@@ -2,8 +2,6 @@
 
 use inprofile_core::aqm::virtual_queue::whole;
 
-use super::Colours;
-
 /// `struct factor`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -96,8 +94,8 @@ pub struct VirtualBacklog {
     pub avg: [u64; 3],
     count: [i32; 3],
     pad_count: u32,
-    /// By colour.
-    pub arrived: [Colours; 3],
+    /// Bytes that were dropped, by colour.
+    pub lost: [u64; 3],
     /// By colour.
     pub marked: [u64; 3],
     /// By cause (early, forced, policed) and colour.
@@ -119,7 +117,7 @@ impl Default for VirtualBacklog {
             avg,
             count,
             pad_count: 0,
-            arrived: [Colours::default(); 3],
+            lost: [0; 3],
             marked: [0; 3],
             dropped: [[0; 3]; 3],
         }

@@ -274,13 +274,13 @@ pub fn people_have_circuits(who: Who) -> bool {
     matches!(who, Who::Shaped | Who::Policed)
 }
 
-/// Holds what left against what was bought.
+/// Holds what left within so many seconds against what was bought, with buckets that reloads may have made so much deeper.
 pub fn judge(
     who: Who,
     how: How,
-    (contract, meter): (u64, usize),
+    (contract, meter, deeper): (u64, usize, u64),
     sent: &[Sent],
-    until: Time,
+    seconds: f64,
     link: f64,
     too_late: u64,
 ) -> Got {
@@ -295,14 +295,14 @@ pub fn judge(
     let extra = contract / 4;
     let (rate, room) = match who {
         Who::Shaped => (2 * contract, 3 * DEPTH),
-        Who::Policed => (rates * contract + extra, (buckets + 1) * DEPTH + DEEPER),
+        Who::Policed => (rates * contract + extra, (buckets + 1) * DEPTH + deeper),
         // In the kernel there is no link that is full.
         Who::Prefix | Who::Port if how.kernel => (u64::MAX, 0),
         Who::Prefix | Who::Port => (3 * contract, DEPTH),
     };
     // By the time at which they left where they waited for it, else by when they came.
     let mut bought = Oracle::new(rate);
-    let mut got = Got { frames: sent.len() as u64, seconds: until.secs(), ..Got::default() };
+    let mut got = Got { frames: sent.len() as u64, seconds, ..Got::default() };
     let mut all = 0;
     let mut his: Vec<(Time, u64)> = Vec::new();
     for s in sent {
@@ -332,8 +332,8 @@ pub fn judge(
         // What a router threw away after a stall was nobody's fault.
         got.bobs_loss = 0;
     }
-    let depth = (DEPTH + DEEPER) as f64 * people as f64;
-    got.green = (all as f64 - depth).max(0.0) * 8.0 / until.secs().max(1e-9) / (contract * people) as f64;
+    let depth = (DEPTH + deeper) as f64 * people as f64;
+    got.green = (all as f64 - depth).max(0.0) * 8.0 / seconds.max(1e-9) / (contract * people) as f64;
     got.over = [
         ("IN", green.most() - depth),
         ("EF", ef.most() - DEPTH as f64),
