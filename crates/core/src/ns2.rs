@@ -16,7 +16,6 @@ mod context;
 pub mod drr;
 pub mod dsred;
 pub mod fq;
-mod moment;
 pub mod offer;
 pub mod pi;
 pub mod policer;
@@ -26,4 +25,4 @@ pub mod rio;
 pub mod rng;
 pub mod sfq;
 
-pub use moment::Moment;
+pub use context::Moment;

@@ -14,10 +14,10 @@ mod counts;
 mod flows;
 mod markers;
 mod queues;
-mod script;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fmt::Write as _;
 
 use inprofile_core::units::Bytes;
 use inprofile_sim::network::{Flow, Network, Profile};
@@ -25,8 +25,6 @@ use inprofile_sim::network::{Flow, Network, Profile};
 use crate::model::{Model, Queue, Source, packet};
 use markers::Marking;
 use queues::{Class, Use};
-pub(crate) use script::Aim;
-use script::Script;
 
 /// Everything that an experiment needs and ns-2 lacks, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +38,32 @@ impl fmt::Display for Inexpressible {
 }
 
 impl std::error::Error for Inexpressible {}
+
+/// The purpose of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    /// The same events as ours: everything in ns-2's own arithmetic, and every event in a trace.
+    Events,
+    /// Metrics of the same distribution: ns-2's counterpart of every mechanism, and counts over the measured window.
+    Counts,
+}
+
+struct Script {
+    text: String,
+    missing: Vec<String>,
+    aim: Aim,
+}
+
+impl Script {
+    fn line(&mut self, line: fmt::Arguments<'_>) {
+        // A string takes everything.
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    fn lacks(&mut self, what: impl Into<String>) {
+        self.missing.push(what.into());
+    }
+}
 
 /// The largest seed that ns-2 takes; it refuses 2^31 − 1 itself.
 const MAX_SEED: u64 = i32::MAX as u64 - 1;

@@ -12,7 +12,6 @@ mod names;
 pub(crate) mod plan;
 mod points;
 mod resolve;
-mod scope;
 pub(crate) mod signals;
 pub mod tcp;
 mod topology;
@@ -22,10 +21,24 @@ use crate::text::mechanism::defaults as mechanism_defaults;
 use crate::text::problem::{Severity, acts};
 use crate::text::{Document, Entry, Location, Problem, Report, Section, extends};
 use inprofile_core::registry::Registry;
+use inprofile_core::units::{Duration, Time};
 use inprofile_sim::network::Profile;
 
 use crate::model::{MAX_FLOWS, MAX_TABLES, Model};
-use crate::read::scope::Scope;
+
+/// The mechanisms that may be named, and the experiment's defaults.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    /// The mechanisms that may be named.
+    pub registry: &'a Registry,
+    /// TCP's defaults in this experiment; `None` if they could not be read.
+    pub tcp: Option<&'a inprofile_sim::tcp::Config>,
+}
+
+/// A time after the start of the run as a moment of the run.
+pub(crate) fn moment(d: Duration) -> Time {
+    Time(d.0)
+}
 
 /// Keys of the file's top level.
 const KEYS: [&str; 14] = [

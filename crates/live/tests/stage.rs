@@ -8,7 +8,7 @@ use inprofile_core::units::{Duration, Time};
 use inprofile_experiment::Scenario;
 use inprofile_sim::outcome::Outcome;
 use inprofile_sim::stage::{Egress, HostReport, Stage};
-use inprofile_sim::traffic::outside;
+use inprofile_sim::traffic::ExternalSender;
 
 /// When, whose, which way.
 fn packets() -> Vec<(Time, u32, bool)> {
@@ -36,7 +36,7 @@ fn run(every: Option<Duration>) -> (Outcome, Vec<Egress>) {
         assert!(stage.advance(at, &stop, |e| out.push(e)));
         stage.put(flow, &packet(forward), forward);
     }
-    let sender = outside::Sender::default();
+    let sender = ExternalSender::default();
     stage.report_hosts(0, &HostReport { sender: Some(sender), in_order_bytes: 12_500 });
     assert!(stage.due().is_some_and(|at| at > Time(2_999_000_000_000)));
     assert!(!stage.advance(Time::from_secs(10.0), &stop, |e| out.push(e)), "the run is over after 6 s");

@@ -4,7 +4,6 @@
 //! Every derived value is explained in a comment beside it; a word that is not understood is an error with its line and column,
 //! never ignored.
 
-mod amounts;
 pub mod cisco;
 mod disciplines;
 mod dualpi2;

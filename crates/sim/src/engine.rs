@@ -30,7 +30,7 @@ use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Delays, Flags, More, Sack, TimerKind};
 use crate::timer::{Due, Expiry};
 use crate::traffic::page_load::PageLoad;
-use crate::traffic::{Origin, Source, outside, udp};
+use crate::traffic::{ExternalSender, Origin, Source, udp};
 use crate::world::World;
 
 /// Why a run has no outcome.
@@ -224,7 +224,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let uniform = || shared.as_mut().unwrap_or(&mut rng).uniform();
             senders.push(Origin::new(match hosts {
                 _ if !sends => Source::Elsewhere,
-                Hosts::Outside => Source::Outside(f.transport.tcp().map(|_| outside::Sender::default())),
+                Hosts::Outside => Source::Outside(f.transport.tcp().map(|_| ExternalSender::default())),
                 Hosts::Simulated => Source::new(&f.transport, f.stop, times, uniform),
             }));
             let marker = f.marker.map(|marker| {

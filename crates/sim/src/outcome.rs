@@ -6,8 +6,8 @@ use inprofile_core::queue::Counts;
 use inprofile_core::units::{Bytes, Duration, Time};
 use inprofile_core::verdict::Cause;
 
+use crate::measure::Periods;
 use crate::measure::losses::LossOutcome;
-use crate::measure::periods::Periods;
 use crate::measure::waits::{ByGroup, Waits};
 use crate::tcp::Tally;
 

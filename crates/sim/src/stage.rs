@@ -13,14 +13,14 @@ use crate::clock::Exact;
 use crate::engine::{Failure, Hosts, Run};
 use crate::network::Network;
 use crate::outcome::Outcome;
-use crate::traffic::{Source, outside};
+use crate::traffic::{ExternalSender, Source};
 pub use crate::world::Egress;
 
 /// The caller's report on a flow's hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct HostReport {
     /// The state of its sender, if that is TCP.
-    pub sender: Option<outside::Sender>,
+    pub sender: Option<ExternalSender>,
     /// Payload bytes its receiver has received: with TCP, in order.
     pub in_order_bytes: u64,
 }

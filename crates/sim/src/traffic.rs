@@ -2,7 +2,6 @@
 //! datagrams on a schedule of their own.
 
 pub mod distribution;
-pub mod outside;
 pub mod page_load;
 pub mod requests;
 pub mod udp;
@@ -43,7 +42,7 @@ pub enum Source<C: Clock> {
     /// Datagrams.
     Udp(udp::Source),
     /// An external host, and the state its TCP reports, if it is TCP.
-    Outside(Option<outside::Sender>),
+    Outside(Option<ExternalSender>),
     /// It is in another part of the run.
     Elsewhere,
 }
@@ -167,5 +166,23 @@ fn send_datagram<C: Clock, const TRACE: bool>(source: &mut udp::Source, host: &m
 fn wait<C: Clock, const TRACE: bool>(span: Option<C::Span>, host: &mut FlowHost<'_, C, TRACE>) {
     if let Some(span) = span {
         host.set_timer(TimerKind::Send, span);
+    }
+}
+
+/// The last report of an external sender.
+#[derive(Clone, Copy, Debug)]
+pub struct ExternalSender {
+    /// Congestion window in segments.
+    pub cwnd: f64,
+    /// Slow-start threshold in segments; infinite before the first loss.
+    pub ssthresh: f64,
+    /// The counts of it since the start of the run.
+    pub tally: Tally,
+}
+
+/// Before its first report.
+impl Default for ExternalSender {
+    fn default() -> ExternalSender {
+        ExternalSender { cwnd: 0.0, ssthresh: f64::INFINITY, tally: Tally::default() }
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::aqm::Aqm;
 use crate::mechanism::Mechanism;
-use crate::ns2::moment::Moment;
+use crate::ns2::Moment;
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;

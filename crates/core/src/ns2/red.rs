@@ -16,7 +16,7 @@ use crate::aqm::red::law::{
     Arrival, Count, Curve, DropTest, EARLY, EarlyTest, FORCED, Rule, Variant, Vars, spaced,
 };
 use crate::aqm::red::rio::IN;
-use crate::ns2::moment::Moment;
+use crate::ns2::Moment;
 use crate::ns2::rng::integer;
 use crate::rng::Rng;
 use crate::units::Backlog;

@@ -6,7 +6,7 @@ use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes};
 
 use super::queues::{Class, in_packets, not_whole};
-use super::script::{Aim, Script};
+use super::{Aim, Script};
 
 impl Script {
     /// Both are compared event by event only as ns-2 computes them.

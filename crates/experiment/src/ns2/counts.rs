@@ -11,7 +11,7 @@
 
 use inprofile_sim::network::{Network, Transport};
 
-use super::script::Script;
+use super::Script;
 use crate::model::{Model, packet};
 
 /// A queue that is a dsRED in ns-2 counts by colour; of any other a monitor counts bytes.

@@ -9,7 +9,7 @@ use inprofile_sim::ns2::datagram_times;
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::udp;
 
-use super::script::{Aim, Script};
+use super::{Aim, Script};
 use crate::model::Group;
 use crate::traffic::Traffic;
 

@@ -16,7 +16,7 @@ use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Duration, Rate};
 use inprofile_sim::network::Network;
 
-use super::script::{Aim, Script};
+use super::{Aim, Script};
 use crate::model::{Marker, Model};
 
 /// ns-2's `MAX_POLICIES`.

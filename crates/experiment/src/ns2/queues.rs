@@ -11,7 +11,7 @@ use inprofile_core::params::{Params, Values};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::units::{Backlog, Bytes};
 
-use super::script::{Aim, Script};
+use super::{Aim, Script};
 use crate::model::{Mechanism, Queue};
 
 /// Thresholds of a dsRED queue that only polices: above any limit.

@@ -8,8 +8,8 @@ use inprofile_core::registry::SchedulerEntry;
 use inprofile_core::units::Rate;
 
 use crate::model::{Class, MAX_CLASSES, Queues, Scheduled, packet};
+use crate::read::Scope;
 use crate::read::names::Names;
-use crate::read::scope::Scope;
 use crate::read::{mechanism, names};
 
 /// Reads `queue = { aqm = …, limit = …, … }` or `queue = { scheduler = …, classes = [ … ] }` before a link of this rate.

@@ -9,7 +9,7 @@ use inprofile_sim::tcp::Config;
 use inprofile_sim::traffic::distribution::Distribution;
 
 use crate::model::{At, MAX_FLOWS, Mechanism, PerFlow, Queue, Start};
-use crate::read::scope::{Scope, moment};
+use crate::read::{Scope, moment};
 use crate::read::{mechanism, names, tcp};
 use crate::traffic::{Traffic, bulk, no_context};
 

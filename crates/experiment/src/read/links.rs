@@ -8,7 +8,7 @@ use inprofile_sim::flow_control::Pause;
 
 use crate::access::{self, ACCESSES};
 use crate::model::{At, Direction, MAX_STEPS, Queues, Steps, Turn, Way};
-use crate::read::scope::Scope;
+use crate::read::Scope;
 use crate::read::{classes, mechanism, names};
 use crate::wire::{JITTERS, LOSSES};
 

@@ -9,7 +9,7 @@ use inprofile_core::units::{Backlog, Rate};
 use inprofile_sim::tcp::{self, Profile};
 
 use crate::model::{AMPLE, Mechanism, Queue, packet};
-use crate::read::scope::Scope;
+use crate::read::Scope;
 use crate::traffic::{self, Traffic};
 
 /// Reads `marker = { kind = …, … }`.

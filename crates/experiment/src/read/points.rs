@@ -7,7 +7,7 @@ use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Duration, Time};
 
 use crate::model::{At, Distributions};
-use crate::read::scope::{Scope, moment};
+use crate::read::{Scope, moment};
 use crate::read::{mechanism, names};
 
 /// An edge as read.

@@ -11,11 +11,11 @@ use crate::model::{
     Direction, Distributions, Edge, Group, Join, Link, Monitor, Queues, Route, Signals, Source, marked_at,
     packet,
 };
+use crate::read::Scope;
 use crate::read::flows;
 use crate::read::links;
 use crate::read::names::Names;
 use crate::read::points::{EdgeDraft, Measure, MonitorDraft};
-use crate::read::scope::Scope;
 use crate::read::topology::Topology;
 use crate::read::{classes, monitors, signals};
 use crate::routes::{RouteSearch, Tree, reversed};

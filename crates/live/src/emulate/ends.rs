@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use inprofile_sim::stage::HostReport;
 use inprofile_sim::tcp::Tally;
-use inprofile_sim::traffic::outside;
+use inprofile_sim::traffic::ExternalSender;
 
 use super::connection::{self, Info};
 use super::datagrams;
@@ -111,7 +111,7 @@ impl<'a> LiveFlow<'a> {
     pub fn ask(&mut self) -> HostReport {
         match self.ends {
             Ends::Tcp { shared, .. } => {
-                let sender = shared.info().map_or_else(outside::Sender::default, |info| self.sender(&info));
+                let sender = shared.info().map_or_else(ExternalSender::default, |info| self.sender(&info));
                 HostReport { sender: Some(sender), in_order_bytes: shared.received() }
             }
             Ends::Udp { shared, .. } => HostReport { sender: None, in_order_bytes: shared.tally().bytes },
@@ -126,10 +126,10 @@ impl<'a> LiveFlow<'a> {
         }
     }
 
-    fn sender(&mut self, info: &Info) -> outside::Sender {
+    fn sender(&mut self, info: &Info) -> ExternalSender {
         self.note(info);
         let ssthresh = if info.ssthresh >= NO_THRESHOLD { f64::INFINITY } else { f64::from(info.ssthresh) };
-        outside::Sender { cwnd: f64::from(info.cwnd), ssthresh, tally: self.tally }
+        ExternalSender { cwnd: f64::from(info.cwnd), ssthresh, tally: self.tally }
     }
 
     /// The kernel counts segments and timeouts; a recovery is seen when it has begun between two looks.

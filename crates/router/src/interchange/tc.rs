@@ -5,8 +5,7 @@
 
 use inprofile_core::units::Rate;
 
-use super::amounts::{rate, size};
-use super::words::{Complaints, Word, lines};
+use super::words::{Complaints, Word, lines, rate, size};
 use super::{Draft, Imported, police, wlog};
 use crate::config;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inprofile_core::packet::{Colour, Packet};
 use inprofile_core::units::{Duration, Time};
 
-use crate::measure::periods::Periods;
+use crate::measure::Periods;
 use crate::measure::sketch::Sketch;
 use crate::measure::waits::ByGroup;
 use crate::network::Network;

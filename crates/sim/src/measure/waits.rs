@@ -5,7 +5,7 @@ use std::sync::Arc;
 use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::units::Time;
 
-use crate::measure::periods::Periods;
+use crate::measure::Periods;
 use crate::measure::sketch::Sketch;
 
 /// Distributions by group of flows and colour; empty ones take no memory.

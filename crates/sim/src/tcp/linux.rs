@@ -10,7 +10,6 @@ mod delivery;
 mod frto;
 mod grow;
 mod hystart;
-mod initial_window;
 mod losses;
 mod ordinary;
 mod pacing;

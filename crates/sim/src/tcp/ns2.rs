@@ -7,7 +7,6 @@
 mod reno;
 mod rto;
 mod sack;
-pub(super) mod sink;
 
 use crate::clock::Clock;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Tally, TimerKind};
@@ -17,6 +16,16 @@ use sack::Sack1;
 
 /// Duplicate acknowledgements that mean a loss (`numdupacks_`).
 const DUP_THRESH: i32 = 3;
+
+/// SACK blocks an acknowledgement carries, and the receiver (`Agent/TCPSink/Sack1`) remembers (`max_sack_blocks_`).
+pub(super) const MAX_SACK_BLOCKS: usize = 3;
+
+/// Whether the acknowledgement of `segment` waits for the next arrival or the timer. `DelAckSink` asks only whether the
+/// segment is the last one in order, not whether it is new. `expects`: the next segment the receiver waits for; `gap`:
+/// whether it has received any above that; `waiting`: whether an acknowledgement is being delayed already.
+pub(super) fn delays_ack(segment: u32, expects: u32, gap: bool, waiting: bool) -> bool {
+    !waiting && expects == segment + 1 && !gap && segment != 0
+}
 
 /// The event that last changed the window (`last_cwnd_action_`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use crate::clock::Clock;
 use crate::tcp::accurate_ecn::Counter;
 use crate::tcp::byte_option::Reporter;
-use crate::tcp::ns2::sink;
+use crate::tcp::ns2;
 use crate::tcp::{ByteOption, Config, Feedback, Flags, Profile, Sack, negotiation};
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
@@ -183,7 +183,7 @@ impl Receiver {
     /// With delayed acknowledgements: whether this segment's waits for another segment or the timer.
     fn delays_ack(&mut self, segment: u32, delivered: u32, had_gap: bool, waiting: bool) -> bool {
         match self.profile {
-            Profile::Ns2 => sink::delays_ack(segment, self.rcv_nxt, !self.out_of_order.is_empty(), waiting),
+            Profile::Ns2 => ns2::delays_ack(segment, self.rcv_nxt, !self.out_of_order.is_empty(), waiting),
             Profile::Rfc | Profile::Linux => {
                 // RFC 5681 §4.2: at least every second full segment; at once if out of order or filling a gap.
                 let at_once = std::mem::take(&mut self.at_once);
@@ -304,7 +304,7 @@ impl Receiver {
         }
         if self.profile == Profile::Ns2 {
             // A block that no longer fits is forgotten.
-            reported.truncate(sink::MAX_SACK_BLOCKS);
+            reported.truncate(ns2::MAX_SACK_BLOCKS);
         }
         for &block in reported.iter().take(Sack::MAX_BLOCKS) {
             sack.push(block);
