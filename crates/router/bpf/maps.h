@@ -53,8 +53,8 @@ MAP(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct work, 1, 0);
 MAP(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rules, 4, 0);
 /* (bank * 2 + direction) * capacity + account. */
 MAP(terms, BPF_MAP_TYPE_ARRAY, __u32, struct terms, 4 * ACCOUNTS, 0);
-/* direction * capacity + account. */
-MAP(accounts, BPF_MAP_TYPE_ARRAY, __u32, struct account, 2 * ACCOUNTS, 0);
+/* direction * capacity + account. Mappable ones begin a page: an account is four cache lines, none of which is another's too. */
+MAP(accounts, BPF_MAP_TYPE_ARRAY, __u32, struct account, 2 * ACCOUNTS, BPF_F_MMAPABLE);
 /* (bank * 2 + direction) * CLASSES + class; direction * CLASSES + class. */
 MAP(queues, BPF_MAP_TYPE_ARRAY, __u32, struct queue, 4 * CLASSES, 0);
 MAP(backlogs, BPF_MAP_TYPE_ARRAY, __u32, struct backlog, 2 * CLASSES, 0);

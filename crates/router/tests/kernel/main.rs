@@ -15,6 +15,7 @@ mod oracle;
 #[path = "../attacks/search/strategy.rs"]
 mod strategy;
 
+mod cpus;
 mod enemies;
 mod floods;
 mod full;

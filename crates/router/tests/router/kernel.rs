@@ -12,7 +12,7 @@ use crate::bench::{Bench, QUIET, assert_adds_up, figure};
 use crate::frames::Udp;
 
 /// A file system for pins, for as long as a test.
-struct Pins(PathBuf);
+pub struct Pins(PathBuf);
 
 impl Drop for Pins {
     fn drop(&mut self) {
@@ -30,7 +30,7 @@ impl Pins {
 }
 
 /// A bench with a place for pins; `None` where the kernel gives nobody any and ALLOW_MISSING says that this is fine.
-fn bench(name: &str) -> Option<(Bench, Pins)> {
+pub fn bench(name: &str) -> Option<(Bench, Pins)> {
     let bench = Bench::new(name)?;
     let folder = env::temp_dir().join(format!("inprofiled-pins-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder for the test");
@@ -47,7 +47,7 @@ fn bench(name: &str) -> Option<(Bench, Pins)> {
 }
 
 /// A file with these tables.
-fn file(pins: &Pins, tables: &str) -> String {
+pub fn file(pins: &Pins, tables: &str) -> String {
     format!("datapath = \"kernel\"\npacket = \"1000 B\"\npins = {:?}\n---\n{tables}", pins.0)
 }
 

@@ -6,6 +6,7 @@
 mod attack;
 mod bench;
 mod commands;
+mod cpus;
 mod encapsulated;
 mod faults;
 mod forwarding;
