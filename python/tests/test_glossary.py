@@ -128,7 +128,9 @@ def test_every_name_that_a_run_prints_is_defined(queue: str, marker: str) -> Non
 
 def test_every_metric_has_its_unit_point_and_header_rule() -> None:
     metrics = {entry.words[0]: entry for entry in entries() if entry.section == "Metrics"}
-    result = experiment("red", "token_bucket").run(1)
+    pausing = {"links.b.pause": {"xoff": "6 kB", "xon": "4 kB"}}
+    result = experiment("red", "token_bucket").with_(pausing).run(1)
+    assert not printed(result) - known()
     found = result.summary()
     assert set(metrics) == set(found)
     of_contracts = {e.words[0]: e.cells["unit"] for e in entries() if e.section == "Metrics of contracts"}

@@ -157,6 +157,24 @@ fn headroom(root: &Section<'_, '_>, model: &Model) {
             .into_iter()
             .map(|(rate, delay)| pause.most(rate, delay, largest).0)
             .sum();
+        if begins_here(model, at as u32) {
+            let problem = "no pause reaches what begins at the node before it (acknowledgements, too): it takes room beyond that of the links";
+            root.report().warning(
+                &place,
+                problem,
+                "leave room for it, or let it come from a node of its own, over a link",
+            );
+        }
+        if let Some(before) = varying_before(model, at as u32) {
+            let problem = format!(
+                "delays vary on {before}, so that more may be on the way when it is paused than its rate and delay tell"
+            );
+            root.report().warning(
+                &place,
+                problem,
+                "leave room for it: look at ingress_most in the result's stats",
+            );
+        }
         let limit = queue.limit.bytes(largest);
         if limit < needed as f64 {
             let problem = format!(
@@ -174,6 +192,26 @@ fn headroom(root: &Section<'_, '_>, model: &Model) {
     }
 }
 
+/// Whether packets begin at the start of a link, and not at a host that joins it there.
+fn begins_here(model: &Model, link: u32) -> bool {
+    model.groups.iter().any(|g| {
+        let joins = matches!(g.source, Source::Hosts(_));
+        let answers = !matches!(g.sends(), Traffic::Udp(_));
+        g.route.path.first() == Some(&link) && !joins || answers && g.route.back.first() == Some(&link)
+    })
+}
+
+/// A link over which packets come to a link and on which delays vary.
+fn varying_before(model: &Model, link: u32) -> Option<String> {
+    let routes = model.groups.iter().flat_map(|g| [&g.route.path, &g.route.back]);
+    let mut before = routes.flat_map(|route| route.windows(2).filter(|two| two[1] == link).map(|two| two[0]));
+    let varies = |l: &u32| {
+        let way = &model.direction(*l as usize).way;
+        way.jitter.is_some() || way.delays.is_some()
+    };
+    before.find(varies).map(|l| model.direction_name(l as usize))
+}
+
 /// The links over which packets come to a link: rate and delay of each.
 fn ingress(model: &Model, link: u32) -> Vec<(Rate, Duration)> {
     let mut links = Vec::new();
@@ -184,7 +222,9 @@ fn ingress(model: &Model, link: u32) -> Vec<(Rate, Duration)> {
             if let Some(before) = place.checked_sub(1).map(|before| route[before]) {
                 let direction = model.direction(before as usize);
                 if known.insert(before) {
-                    links.push((direction.rate, direction.delay));
+                    let highest =
+                        direction.capacity.iter().flat_map(Capacity::rates).fold(direction.rate, Rate::max);
+                    links.push((highest, direction.delay));
                 }
             } else if let (Source::Hosts(join), true) = (&group.source, route == &group.route.path) {
                 let up = |i| group.route.joining(join.rtt.get(i)).unwrap_or_default().0;

@@ -81,6 +81,11 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
         put("loss_in", "1", share(dropped[0], c.arrived[0]), &at, "wire");
         put("loss_out", "1", share(out_of(&dropped), out_of(&c.arrived)), &at, "wire");
         put("drops", "packets", Some(dropped.iter().sum::<u64>() as f64), &at, "wire");
+        if let Some(paused) = link.window_paused {
+            put("marks", "packets", Some(c.marked.iter().sum::<u64>() as f64), &at, "wire");
+            put("pauses", "1", Some(paused.pauses as f64), &at, "wire");
+            put("paused_time", "s", Some(paused.time.secs()), &at, "wire");
+        }
     }
     for (name, value) in outcome.measured.iter().flat_map(|m| of_distributions(model, m)) {
         let unit = if name == "loss_synchronisation" { "1" } else { "s" };

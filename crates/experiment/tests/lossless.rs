@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::registry::Registry;
+use inprofile_core::rng::Rng;
 use inprofile_experiment::Scenario;
 use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
@@ -54,7 +55,8 @@ fn run(text: &str) -> (Outcome, impl Fn(&str) -> f64 + use<>) {
 #[test]
 fn dcqcn_senders_fill_a_port_and_share_it() {
     for (senders, least) in [(1, 0.99), (2, 0.95), (8, 0.7)] {
-        let (_, value) = run(&incast(senders, MARKS, DCQCN));
+        let text = incast(senders, MARKS, DCQCN);
+        let (_, value) = run(&text.replace("30 ms", "60 ms").replace("10 ms", "30 ms"));
         assert!(value("utilisation") > least, "{senders}: {}", value("utilisation"));
         assert!(value("fi") > 0.97, "{senders}: {}", value("fi"));
         assert_eq!(value("loss_in"), 0.0, "{senders}");
@@ -125,6 +127,122 @@ fn a_pause_spreads_to_the_links_before() {
     };
     assert_eq!(lost(&run(&two("pause = { xoff = \"30 kB\", xon = \"20 kB\" }\n")).0), 0);
     assert!(lost(&run(&two("")).0) > 0);
+}
+
+/// Switches in a line, whose links differ in rate and delay both ways, with pausing queues; hosts anywhere that send anywhere, as DCQCN, CUBIC or
+/// without congestion control. `limits`: of each queue.
+fn lossless_line(seed: u64, limits: &[u64]) -> String {
+    let mut rng = Rng::for_component(seed, "lossless line");
+    let mut text = String::from(
+        "title = \"Lossless\"\nduration = \"200 ms\"\ntcp = { profile = \"linux\", window = \"10000 packets\" }\n",
+    );
+    let switches = 2 + rng.below(3);
+    for at in 0..switches {
+        let mut direction = |limit: u64| {
+            let (rate, delay) = (1 + rng.below(10), rng.below(2000));
+            let xoff = 3000 + rng.below(60_000);
+            let xon = rng.below(xoff);
+            format!(
+                "rate = \"{rate} Gbit/s\"\ndelay = \"{delay} ns\"\npause = {{ xoff = \"{xoff} B\", xon = \"{xon} B\" }}\n\
+                 queue = {{ aqm = \"drop_tail\", limit = \"{limit} B\" }}\n"
+            )
+        };
+        let there = direction(limits[2 * at as usize]);
+        let back = direction(limits[2 * at as usize + 1]);
+        text += &format!(
+            "[[links]]\nname = \"k{at}\"\nfrom = \"S{at}\"\nto = \"S{}\"\n{there}[links.reverse]\n{back}",
+            at + 1
+        );
+    }
+    for (group, limit) in (0..2 + rng.below(4)).zip(&limits[8..]) {
+        let from = rng.below(switches + 1);
+        let to = (from + 1 + rng.below(switches)) % (switches + 1);
+        let port = 1 + rng.below(10);
+        let (count, size) = (1 + rng.below(5), 1 + rng.below(60));
+        let how = match rng.below(3) {
+            0 => format!(
+                "tcp = {{ congestion = \"dcqcn\", line_rate = \"{port} Gbit/s\" }}\ntraffic = {{ kind = \"transfer\", size = \"{size}0 kB\" }}"
+            ),
+            1 => format!("traffic = {{ kind = \"transfer\", size = \"{size}0 kB\" }}"),
+            _ => format!(
+                "stop = \"1 ms\"\ntraffic = {{ kind = \"cbr\", rate = \"{port} Gbit/s\", packet = \"1000 B\" }}"
+            ),
+        };
+        text += &format!(
+            "[[links]]\nname = \"k{}\"\nfrom = \"S{to}\"\nto = \"R{group}\"\nrate = \"{} Gbit/s\"\ndelay = \"1 us\"\n\
+             pause = {{ xoff = \"20 kB\", xon = \"10 kB\" }}\nqueue = {{ aqm = \"drop_tail\", limit = \"{limit} B\" }}\n\
+             [links.reverse]\nqueue = {{ aqm = \"drop_tail\", limit = \"100000 packets\" }}\n",
+            10 + group,
+            1 + rng.below(10),
+        );
+        text += &format!(
+            "[[flows]]\nname = \"g{group}\"\ncount = {count}\nfrom = \"H*\"\nto = \"R{group}\"\nrtt = \"40..60 us\"\nstart = \"uniform 0..500 us\"\n\
+             join = {{ node = \"S{from}\", rate = \"{port} Gbit/s\", limit = \"100000 packets\" }}\n{how}\n"
+        );
+    }
+    text
+}
+
+/// What begins at the node before the queue, of which no pause can tell, is warned of.
+#[test]
+fn what_no_pause_reaches_is_warned_of() {
+    let text = paused(2, "10 MB", "30 kB", "20 kB");
+    assert!(warnings(&text).is_empty(), "{:?}", warnings(&text));
+    let said = warnings(
+        &text
+            .replace(
+                "from = \"H*\"\njoin = { node = \"S\", rate = \"10 Gbit/s\", limit = \"10000 packets\" }",
+                "from = \"S\"",
+            )
+            .replace("rtt = \"20 us\"\n", ""),
+    );
+    assert!(said.iter().any(|w| w.contains("no pause reaches what begins")), "{said:?}");
+    let trunk = "[[links]]\nname = \"trunk\"\nfrom = \"T\"\nto = \"S\"\nrate = \"20 Gbit/s\"\ndelay = \"2 us\"\nqueue = { aqm = \"drop_tail\", limit = \"300 kB\" }\n";
+    let two = text.replace("node = \"S\"", "node = \"T\"").replace("[[flows]]", &format!("{trunk}[[flows]]"));
+    assert!(warnings(&two).is_empty(), "{:?}", warnings(&two));
+    let varying = two.replace(
+        "delay = \"2 us\"\nqueue",
+        "delay = \"2 us\"\njitter = { kind = \"exponential\", mean = \"2 us\", most = \"20 us\" }\nqueue",
+    );
+    let said = warnings(&varying);
+    assert!(said.iter().any(|w| w.contains("delays vary on trunk")), "{said:?}");
+}
+
+/// What `check` asks each queue to hold, in the order of `lossless_line`'s limits.
+fn asked(text: &str) -> Vec<u64> {
+    let scenario = Scenario::parse(text, "file.toml", &[], &Registry::default())
+        .unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
+    let mut limits = vec![1500; 16];
+    for warning in scenario.warnings().iter().filter(|w| w.path.ends_with("pause")) {
+        let number =
+            |text: &str| text.split([' ', '.']).next().and_then(|n| n.parse::<u64>().ok()).expect("a number");
+        let link = number(&warning.path["links.k".len()..]);
+        let back = u64::from(warning.path.contains("reverse"));
+        let at = if link < 10 { 2 * link + back } else { link - 2 };
+        let remedy = warning.remedy.strip_prefix("write limit = \"").expect("it says how much");
+        limits[at as usize] = number(remedy);
+    }
+    limits
+}
+
+/// Whatever line of switches: with the room that `check` asks for nothing is lost, every pause ends, and what was sent arrives.
+#[test]
+fn with_the_room_that_check_asks_for_nothing_is_lost() {
+    let mut pauses = 0.0;
+    for seed in 0..100 {
+        let limits = asked(&lossless_line(seed, &[1500; 16]));
+        let text = lossless_line(seed, &limits);
+        assert_eq!(asked(&text), vec![1500; 16], "{seed}");
+        let (outcome, _) = run(&text);
+        assert_eq!(lost(&outcome), 0, "{seed}\n{text}");
+        for (link, counts) in outcome.links.iter().enumerate() {
+            assert_eq!(counts.waiting, 0, "{seed}: link {link} waits for ever\n{text}");
+        }
+        assert!(outcome.flows.iter().all(|f| f.in_flight == 0), "{seed}\n{text}");
+        let counts = outcome.links.iter().flat_map(|l| &l.stats);
+        pauses += counts.filter(|(n, _)| *n == "pauses").map(|(_, v)| *v as f64).sum::<f64>();
+    }
+    assert!(pauses > 1000.0, "{pauses}");
 }
 
 /// A link that would go on above the mark at which it is paused, and one that names half of it.

@@ -9,6 +9,7 @@ use inprofile_core::verdict::Cause;
 
 use crate::clock::Clock;
 use crate::drops::Drops;
+use crate::flow_control::Paused;
 use crate::marker_points::MarkerState;
 use crate::outcome::{Dropped, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
 use crate::tcp::Tally;
@@ -34,6 +35,8 @@ struct Counted {
     tallies: Vec<Tally>,
     edges: Vec<MarkerCounts>,
     hosts: Vec<Option<Box<MarkerCounts>>>,
+    /// By link, where one may pause others.
+    paused: Vec<Option<Paused>>,
 }
 
 impl Counted {
@@ -52,6 +55,13 @@ impl Counted {
         self.hosts.resize(n, None);
         for (counted, f) in self.flows.iter_mut().zip(&world.flows) {
             *counted = f.counts.since(counted);
+        }
+        if let Some(control) = &world.flow_control {
+            let now = control.counts(world.now.time());
+            self.paused.resize(now.len(), None);
+            for (counted, now) in self.paused.iter_mut().zip(now) {
+                *counted = now.map(|now| now.since(&counted.unwrap_or_default()));
+            }
         }
         for (_, flow, then) in world.boundary_counts.extract_if(.., |t| t.0 == turn) {
             let now = &world.flows[flow as usize].counts;
@@ -159,6 +169,7 @@ impl Accounts {
             let queue_mean_dropped = l.dropped_area() as f64 / window_ps;
             let mut link = LinkOutcome { classes, queue_mean_dropped, ..queue(None)? };
             if let Some(paused) = paused.get(i).copied().flatten() {
+                link.window_paused = counted.paused[i];
                 link.stats.push(("pauses", paused.pauses));
                 link.gauges.push(("paused_time", paused.time.secs()));
                 link.gauges.push(("ingress_most", paused.most.0 as f64));

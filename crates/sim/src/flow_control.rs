@@ -55,6 +55,13 @@ pub struct Paused {
     pub most: Bytes,
 }
 
+impl Paused {
+    /// What was asked for since then.
+    pub(crate) fn since(&self, then: &Paused) -> Paused {
+        Paused { pauses: self.pauses - then.pauses, time: self.time - then.time, most: self.most }
+    }
+}
+
 /// The state of all links.
 #[derive(Debug)]
 pub(crate) struct FlowControl {

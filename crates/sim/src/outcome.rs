@@ -6,6 +6,7 @@ use inprofile_core::queue::Counts;
 use inprofile_core::units::{Bytes, Duration, Time};
 use inprofile_core::verdict::Cause;
 
+use crate::flow_control::Paused;
 use crate::measure::Periods;
 use crate::measure::losses::LossOutcome;
 use crate::measure::waits::{ByGroup, Waits};
@@ -147,6 +148,8 @@ pub struct LinkOutcome {
     pub sending: Duration,
     /// Packets waiting at the end.
     pub waiting: u64,
+    /// What its queue asked of the links before it in the window, if it may pause them.
+    pub window_paused: Option<Paused>,
     /// The discipline's own counts over the whole run, by name.
     pub stats: Vec<(&'static str, u64)>,
     /// The discipline's state at the end, by name.

@@ -257,6 +257,8 @@ def as_text(result: Result, every: bool = False) -> str:
         for what, rows in (("Queues", queues), ("Markers", edges))
         if rows
     )
+    if pauses := _pauses(result):
+        parts.append(f"Pauses that queues asked of the links before them, over the whole run\n{pauses}")
     times = folded.flow_times()
     # Of bulk flows there are start-up times only, which are in --json.
     if finite := [row for row in times if row.traffic != "bulk"]:
@@ -279,6 +281,28 @@ def _contracts(result: Result) -> list[str]:
     at = effective["measure"]["at"]
     rates = [link["rate"] for link in effective.get("links", ()) if link["name"] == at]
     return [f"{found.words(at, bits_per_second(rates[0]) if rates else None)}\n\n{found}"]
+
+
+def _pauses(result: Result) -> str:
+    """How often and how long queues paused the links before them, means over the seeds; or nothing."""
+    from statistics import fmean
+
+    from ..metrics.summary import text_table
+
+    found: dict[str, list[dict[str, float]]] = {}
+    for row in result.queues.select(["queue", "stats"]).to_pylist():
+        stats = json.loads(row["stats"])
+        if "pauses" in stats:
+            found.setdefault(row["queue"], []).append(stats)
+    if not found:
+        return ""
+    headings = ["queue", "pauses", "ms, all links together", "most kB of one link"]
+    factors = {"pauses": 1.0, "paused_time": 1e3, "ingress_most": 1e-3}
+    table = [
+        [queue, *(f"{fmean(s[name] for s in of) * factor:.4g}" for name, factor in factors.items())]
+        for queue, of in found.items()
+    ]
+    return text_table(headings, table)
 
 
 def _busy(row: Row) -> bool:

@@ -105,7 +105,9 @@ inprofile_core::params! {
         cnp_interval: Duration [NON_NEGATIVE] = Duration::from_micros(50);
         /// How often dcqcn's timer raises its rate (the paper's deployment: 55 us; QCN: 1.5 ms).
         rate_timer: Duration [POSITIVE] = Duration::from_micros(55);
-        /// By how much additive increase raises the rate to which dcqcn returns (R_AI).
+        /// After how much that is delivered dcqcn's byte counter raises its rate (the paper's deployment: 10 MB; QCN: 150 kB).
+        rate_bytes: Bytes [POSITIVE] = Bytes(10_000_000);
+        /// By how much additive increase raises the rate to which dcqcn returns (R_AI); hyper increase begins with ten times that.
         rate_increase: Rate [POSITIVE] = Rate(40_000_000);
     }
 }
@@ -286,7 +288,9 @@ impl Config {
             "target" | "gain" => kind == Some(Kind::Ledbat),
             "rtt_virt" => kind == Some(Kind::Prague),
             "ect1" => kind == Some(Kind::Dctcp),
-            "line_rate" | "cnp_interval" | "rate_timer" | "rate_increase" => kind == Some(Kind::Dcqcn),
+            "line_rate" | "cnp_interval" | "rate_timer" | "rate_bytes" | "rate_increase" => {
+                kind == Some(Kind::Dcqcn)
+            }
             "slow_start" => !matches!(kind, Some(Kind::Bbr | Kind::Ledbat | Kind::Copa | Kind::Dcqcn)),
             "prr" => self.profile == Profile::Linux && !self.congestion.has_rate(),
             "accurate_ecn" | "receiver_ecn" => self.ecn,

@@ -183,6 +183,7 @@ impl Checks<'_, '_, '_> {
             ("line_rate", Kind::Dcqcn),
             ("cnp_interval", Kind::Dcqcn),
             ("rate_timer", Kind::Dcqcn),
+            ("rate_bytes", Kind::Dcqcn),
             ("rate_increase", Kind::Dcqcn),
         ] {
             if self.is_given(name) && self.config.congestion != Congestion::Linux(kind) {

@@ -2,10 +2,12 @@
 //! them it comes back to the rate before, and then beyond it, by a timer and a byte counter (QCN's).
 //!
 //! For RDMA over Converged Ethernet: there is a rate and no window, and a flow starts at its port's rate. The paper's three parts are the
-//! switch (a `red` queue that marks), the receiver, which sends at most one notification in `cnp_interval`, and the sender. The receiver's
-//! rule is applied here to the marks that acknowledgements tell of, one per packet: a notification then takes as long as an
-//! acknowledgement. Timers are looked at when an acknowledgement arrives, and the byte counter counts what is delivered. What is lost is sent
-//! again selectively, as later adapters do, where the paper's went back to the first packet lost; the rate answers no loss.
+//! switch (a `red` queue that marks), the receiver, which notifies of a mark at once, but at most once in `cnp_interval`, and the sender. The
+//! receiver's rule is applied here to the marks that acknowledgements tell of, one per packet: a notification then takes as long as an
+//! acknowledgement. Timers are looked at when an acknowledgement arrives, so that one is late by up to the time between two packets, and the
+//! byte counter counts what is delivered. What is lost is sent again selectively, as later adapters do, where the paper's went back to the
+//! first packet lost; the rate answers no loss.
+//! Adapters differ: theirs update α and cut at times of their own and not with each notification.
 
 use super::{Cause, Law, Sample, Window, least, most};
 use crate::tcp::Config;
@@ -16,11 +18,9 @@ const GAIN: f64 = 1.0 / 256.0;
 const ALPHA_TIMER: f64 = 55e-6;
 /// §3.1, F: so many steps of fast recovery.
 const FAST_STEPS: u32 = 5;
-/// The byte counter, B, in bytes.
-const BYTE_COUNTER: f64 = 10e6;
-/// A step of hyper increase is so many times one of additive increase. The number is ours.
+/// R_HAI, the first step of hyper increase, is so many times R_AI: QCN's and the adapters' 50 and 5 Mbit/s (IEEE 802.1Q §32.11).
 const HYPER: f64 = 10.0;
-/// The lowest rate is this share of the port's. The number is ours.
+/// The lowest rate is this share of the port's: QCN's 10 Mbit/s of 40 Gbit/s.
 const LOWEST: f64 = 1.0 / 4000.0;
 /// No window: what a control sets that has none.
 const NO_WINDOW: f64 = 1e9;
@@ -72,7 +72,8 @@ impl Rates {
     fn raise(&mut self, setting: &Setting) {
         let (more, fewer) = (self.by_time.max(self.by_bytes), self.by_time.min(self.by_bytes));
         if fewer > FAST_STEPS {
-            self.target += HYPER * setting.step;
+            // IEEE 802.1Q §32.15: each cycle of hyper increase adds one R_HAI more than the one before.
+            self.target += f64::from(fewer - FAST_STEPS) * HYPER * setting.step;
         } else if more >= FAST_STEPS {
             self.target += setting.step;
         }
@@ -88,6 +89,8 @@ pub struct Dcqcn {
     rates: Rates,
     /// The last notification; none before the first: the flow is at its port's rate.
     notified: Option<f64>,
+    /// A marked packet came since then: the next notification leaves when the interval ends.
+    pending: bool,
     /// When α's timer and the rate's expire.
     alpha_due: f64,
     rate_due: f64,
@@ -112,27 +115,34 @@ impl Dcqcn {
             step: segments(settings.rate_increase.0),
             timer: settings.rate_timer.secs(),
             interval: settings.cnp_interval.secs(),
-            count: BYTE_COUNTER / packet,
+            count: settings.rate_bytes.0 as f64 / packet,
         };
         let line = setting.line;
         Dcqcn {
             setting,
             rates: Rates { current: line, target: line, alpha: 1.0, by_time: 0, by_bytes: 0 },
             notified: None,
+            pending: false,
             alpha_due: f64::INFINITY,
             rate_due: f64::INFINITY,
             counted: 0.0,
         }
     }
 
-    /// The expirations up to `now`, in their order; α's first where both are due.
+    /// What is due up to `now`, in its order; a notification first, which sets the timers anew.
     fn expire(&mut self, now: f64) {
         loop {
-            let due = least(self.alpha_due, self.rate_due);
+            let notification = match self.notified {
+                Some(last) if self.pending => last + self.setting.interval,
+                _ => f64::INFINITY,
+            };
+            let due = least(notification, least(self.alpha_due, self.rate_due));
             if due > now {
                 return;
             }
-            if self.alpha_due <= self.rate_due {
+            if notification <= due {
+                self.notify(due);
+            } else if self.alpha_due <= due {
                 self.rates.forget();
                 self.alpha_due += ALPHA_TIMER;
             } else {
@@ -153,12 +163,18 @@ impl Dcqcn {
         }
     }
 
-    /// A marked packet arrived.
+    /// §3.1, the notification point: a marked packet arrived. It is told at once, or when the interval since the last notification ends.
     fn marked(&mut self, now: f64) {
         if self.notified.is_some_and(|last| now - last < self.setting.interval) {
-            return;
+            self.pending = true;
+        } else {
+            self.notify(now);
         }
-        self.notified = Some(now);
+    }
+
+    /// A notification arrives at the sender.
+    fn notify(&mut self, now: f64) {
+        (self.notified, self.pending) = (Some(now), false);
         self.rates.cut(LOWEST * self.setting.line);
         self.counted = 0.0;
         (self.alpha_due, self.rate_due) = (now + ALPHA_TIMER, now + self.setting.timer);

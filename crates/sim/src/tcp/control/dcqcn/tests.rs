@@ -46,17 +46,36 @@ fn it_starts_at_the_ports_rate() {
     assert!((d.setting.line * 8.0 * f64::from(Config::default().packet()) - 40e9).abs() < 1.0);
 }
 
-/// §3.1, Eq. (1): α = 1, so the first notification halves the rate; what was is the target. At most one in 50 µs (§3.1, Figure 6).
+/// §3.1, Eq. (1): α = 1, so the first notification halves the rate; what was is the target. Of marks in the 50 µs after it, one more notification
+/// tells when these end, whether or not another marked packet comes (§3.1, Figure 6); of none, nothing.
 #[test]
 fn a_notification_cuts_the_rate_by_half_of_alpha() {
     let mut d = at_line_rate();
     let line = d.setting.line;
     tell(&mut d, 0.0, 1, 1);
     assert_eq!((d.rates.current, d.rates.target, d.rates.alpha), (line / 2.0, line, 1.0));
-    tell(&mut d, 49.0 * US, 1, 1);
+    tell(&mut d, 20.0 * US, 1, 1);
+    tell(&mut d, 49.0 * US, 1, 0);
     assert_eq!(d.rates.current, line / 2.0);
-    tell(&mut d, 50.001 * US, 1, 1);
+    tell(&mut d, 50.001 * US, 1, 0);
     assert_eq!((d.rates.current, d.rates.target), (line / 4.0, line / 2.0));
+    tell(&mut d, 104.0 * US, 1, 0);
+    assert_eq!(d.rates.current, line / 4.0, "no mark since");
+    tell(&mut d, 104.5 * US, 1, 1);
+    assert_eq!((d.rates.current, d.rates.target), (line / 8.0, line / 4.0), "told at once");
+}
+
+/// §3.1: with K longer than the notifications' interval, α does not fade while packets are marked, and the timer does not raise the rate.
+#[test]
+fn while_packets_are_marked_the_rate_only_falls() {
+    let mut d = at_line_rate();
+    let mut before = f64::INFINITY;
+    for n in 0..100 {
+        tell(&mut d, f64::from(n) * 10.0 * US, 1, 1);
+        assert!(d.rates.current <= before && d.rates.alpha == 1.0);
+        before = d.rates.current;
+    }
+    assert_eq!(d.rates.current, d.setting.line * libm::pow(0.5, 12.0).max(LOWEST));
 }
 
 /// §3.1, Eq. (2): without a notification α fades by g every 55 µs.
@@ -88,6 +107,10 @@ fn it_recovers_fast_then_adds_then_leaps() {
     rates.by_bytes = 6;
     rates.raise(&setting);
     assert_eq!(rates.target, 1120.0);
+    // IEEE 802.1Q §32.15: the second cycle of hyper increase adds twice as much.
+    rates.by_bytes = 7;
+    rates.raise(&setting);
+    assert_eq!(rates.target, 1320.0);
 }
 
 /// The slow way: microsecond by microsecond, each part a counter of its own.
@@ -99,6 +122,7 @@ struct Oracle {
     target: f64,
     alpha: f64,
     since_cnp: Option<u32>,
+    untold: bool,
     alpha_clock: u32,
     rate_clock: u32,
     delivered: f64,
@@ -109,7 +133,7 @@ impl Oracle {
     fn step(&mut self) {
         let (t, b) = self.steps;
         if t > 5 && b > 5 {
-            self.target += 10.0 * self.step;
+            self.target += f64::from(t.min(b) - 5) * 10.0 * self.step;
         } else if t >= 5 || b >= 5 {
             self.target += self.step;
         }
@@ -117,11 +141,22 @@ impl Oracle {
         self.rate = 0.5 * (self.rate + self.target);
     }
 
+    fn notify(&mut self) {
+        self.target = self.rate;
+        self.rate = (self.rate - self.rate * self.alpha / 2.0).max(self.line / 4000.0);
+        self.alpha += (1.0 - self.alpha) / 256.0;
+        (self.since_cnp, self.untold, self.alpha_clock, self.rate_clock) = (Some(0), false, 0, 0);
+        (self.delivered, self.steps) = (0.0, (0, 0));
+    }
+
     fn microsecond(&mut self, delivered: u32, marked: bool) {
         if let Some(since) = &mut self.since_cnp {
             *since += 1;
             self.alpha_clock += 1;
             self.rate_clock += 1;
+            if *since == 50 && self.untold {
+                self.notify();
+            }
             if self.alpha_clock == 55 {
                 self.alpha_clock = 0;
                 self.alpha -= self.alpha / 256.0;
@@ -138,12 +173,12 @@ impl Oracle {
                 self.step();
             }
         }
-        if marked && self.since_cnp.is_none_or(|since| since >= 50) {
-            self.target = self.rate;
-            self.rate = (self.rate - self.rate * self.alpha / 2.0).max(self.line / 4000.0);
-            self.alpha += (1.0 - self.alpha) / 256.0;
-            (self.since_cnp, self.alpha_clock, self.rate_clock) = (Some(0), 0, 0);
-            (self.delivered, self.steps) = (0.0, (0, 0));
+        if !marked {
+            return;
+        }
+        match self.since_cnp {
+            Some(0..50) => self.untold = true,
+            _ => self.notify(),
         }
     }
 }
@@ -155,14 +190,13 @@ proptest! {
         acks in prop::collection::vec((1u32..200, 0u32..40, prop::bool::weighted(0.2)), 1..200),
         count in 50.0f64..500.0,
     ) {
-        // An interval that ends between two microseconds.
-        let setting = Setting { line: 1e6, step: 300.0, timer: 70.0 * US, interval: 49.5 * US, count };
+        let setting = Setting { line: 1e6, step: 300.0, timer: 70.0 * US, interval: 50.0 * US, count };
         let mut d = at_line_rate();
         d.setting = setting;
         (d.rates.current, d.rates.target) = (setting.line, setting.line);
         let mut o = Oracle {
             line: setting.line, step: setting.step, bytes: count, rate: setting.line, target: setting.line,
-            alpha: 1.0, since_cnp: None, alpha_clock: 0, rate_clock: 0, delivered: 0.0, steps: (0, 0),
+            alpha: 1.0, since_cnp: None, untold: false, alpha_clock: 0, rate_clock: 0, delivered: 0.0, steps: (0, 0),
         };
         let mut now = 0u32;
         for (gap, delivered, marked) in acks {
