@@ -160,7 +160,13 @@ def _result(drops: Mapping[int, tuple[int, int]]) -> Any:
         }
         for seed, pair in drops.items()
     ]
-    metrics = [{"seed": seed, "name": "fi", "value": 0.9} for seed in drops]
+    # Seed 2 loses nothing in an event.
+    of_seed = {"fi": 0.9, "loss_synchronisation": 0.5, "loss_synchronisation_random": 0.625}
+    metrics = [
+        {"seed": seed, "name": name, "value": None if name != "fi" and seed == 2 else value}
+        for seed in drops
+        for name, value in of_seed.items()
+    ]
     tables = (pa.Table.from_pylist(rows) for rows in (flows, queues, metrics))
     of_flows, of_queues, of_metrics = tables
     series = pa.Table.from_pylist([], pa.schema([("seed", pa.uint64())]))
@@ -182,6 +188,7 @@ def test_both_readings_of_eq_1_by_hand() -> None:
     assert m["drops_early"].tolist() == [14.0, 6.0]
     assert m["rtt_error"] == pytest.approx([0.1, 0.1])
     assert m["rtt_known"].tolist() == [0.5, 0.5]
+    assert m["in_event"].tolist() == [0.8, 1.0]
 
 
 def test_what_an_oracle_tells_is_no_estimate() -> None:
@@ -217,6 +224,7 @@ AS_CLAIMED: dict[str, dict[Any, float]] = {
     "spread_goal_packets": {"red": 15, "fdd": 1},
     "spread_goal": {"red": 0.5, "fdd": 0.1},
     "spread_eq1": {"red": 0.5, "fdd": 0.9},
+    "in_event": {"red": 0.5, "fdd": 1.0},
     "drops_overflow": {"red": 100, "fdd": 50},
     "utilisation": {"red": 0.97, "fdd": 0.99},
 }
@@ -283,6 +291,7 @@ def test_the_cost_is_of_equal_rounds_and_judged_by_its_ratios() -> None:
         ("D4", "queue_mean", 41),
         ("D5", "full_from", 9),
         ("D6", "spread_goal", 0.6),
+        ("D6", "in_event", 0.5),
     ],
 )
 def test_without_its_effect_a_claim_does_not_reproduce(claim: str, measure: str, value: float) -> None:

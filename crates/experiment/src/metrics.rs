@@ -88,7 +88,7 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
         }
     }
     for (name, value) in outcome.measured.iter().flat_map(|m| of_distributions(model, m)) {
-        let unit = if name == "loss_synchronisation" { "1" } else { "s" };
+        let unit = if name.starts_with("loss_") { "1" } else { "s" };
         put(name, unit, value, &at, "wire");
     }
     let markers = outcome.edges.iter().chain(outcome.flow_markers.iter().filter_map(|m| m.as_deref()));
@@ -101,13 +101,16 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     all
 }
 
-/// Quantiles of the queueing delay at the measured link, and how many flows lose packets together there.
+/// Quantiles of the queueing delay at the measured link, and how many flows lose packets together there, beside a random choice.
 fn of_distributions(model: &Model, measured: &Measured) -> impl Iterator<Item = (&'static str, Option<f64>)> {
     let waits = measured.queueing.iter().find(|(link, _)| *link as usize == model.at);
     let all = waits.map(|(_, waits)| waits.delays.together(|_, _| true)).unwrap_or_default();
     let shares = [("delay_p50", 0.5), ("delay_p90", 0.9), ("delay_p99", 0.99), ("delay_p99_9", 0.999)];
     let quantiles = shares.map(|(name, share)| (name, all.quantile(share)));
-    quantiles.into_iter().chain([("loss_synchronisation", measured.losses.synchronisation)])
+    let losses = &measured.losses;
+    let together =
+        [("loss_synchronisation", losses.synchronisation), ("loss_synchronisation_random", losses.random)];
+    quantiles.into_iter().chain(together)
 }
 
 /// Which flows fairness compares: those with unlimited data, if there are any, else all.

@@ -74,6 +74,7 @@ _SHARES = (
     "fi",
     "utilisation",
     "loss_synchronisation",
+    "loss_synchronisation_random",
     "contracts_kept",
     "all_contracts_kept",
     "excess_share",

@@ -16,6 +16,7 @@ use crate::measure::waits::ByGroup;
 struct Event {
     begins: Time,
     losing: BTreeSet<u32>,
+    lost: f64,
     active: usize,
 }
 
@@ -29,8 +30,8 @@ pub struct Losses {
     /// Flows that cross the link.
     crosses: Vec<bool>,
     event: Option<Event>,
-    /// Loss events, and the sum of the shares of flows that lost packets in them.
-    ended: (u64, f64),
+    /// Loss events, the sum of the shares of flows that lost packets in them, and of those that a random choice would leave.
+    ended: (u64, f64, f64),
     /// The last loss of each flow.
     last: Vec<Option<Time>>,
     gaps: ByGroup,
@@ -43,6 +44,8 @@ pub struct LossOutcome {
     pub events: u64,
     /// The mean share of active flows that lost packets in an event; `None` if there was no event.
     pub synchronisation: Option<f64>,
+    /// What that share would be if each lost packet were any active flow's with equal chance: `1 − (1 − 1/active)^lost`.
+    pub random: Option<f64>,
     /// Times between two losses of the same flow (RFC 3611 §4.1: gaps).
     pub intervals: ByGroup,
 }
@@ -52,7 +55,16 @@ impl Losses {
     #[must_use]
     pub fn new(window: (Time, Time), link: u32, lasts: Duration, crosses: Vec<bool>) -> Losses {
         let last = vec![None; crosses.len()];
-        Losses { window, link, lasts, crosses, event: None, ended: (0, 0.0), last, gaps: ByGroup::default() }
+        Losses {
+            window,
+            link,
+            lasts,
+            crosses,
+            event: None,
+            ended: (0, 0.0, 0.0),
+            last,
+            gaps: ByGroup::default(),
+        }
     }
 
     /// A flow of a group has lost a packet at a link. `active` counts the flows that have sent since then.
@@ -72,12 +84,13 @@ impl Losses {
         match &mut self.event {
             Some(event) if at.since(event.begins) < self.lasts => {
                 event.losing.insert(flow.0);
+                event.lost += 1.0;
             }
             _ => {
                 self.end_event();
                 let since = Time(at.0.saturating_sub(self.lasts.0));
                 let active = active(since, &self.crosses);
-                self.event = Some(Event { begins: at, losing: BTreeSet::from([flow.0]), active });
+                self.event = Some(Event { begins: at, losing: BTreeSet::from([flow.0]), lost: 1.0, active });
             }
         }
     }
@@ -86,7 +99,9 @@ impl Losses {
         if let Some(event) = self.event.take() {
             self.ended.0 += 1;
             // A flow that begins within the event may lose packets in it.
-            self.ended.1 += event.losing.len() as f64 / event.active.max(event.losing.len()) as f64;
+            let active = event.active.max(event.losing.len()) as f64;
+            self.ended.1 += event.losing.len() as f64 / active;
+            self.ended.2 += 1.0 - libm::pow(1.0 - active.recip(), event.lost);
         }
     }
 
@@ -94,12 +109,9 @@ impl Losses {
     #[must_use]
     pub fn close(mut self) -> LossOutcome {
         self.end_event();
-        let (events, shares) = self.ended;
-        LossOutcome {
-            events,
-            synchronisation: (events > 0).then(|| shares / events as f64),
-            intervals: self.gaps,
-        }
+        let (events, shares, random) = self.ended;
+        let mean = |sum: f64| (events > 0).then(|| sum / events as f64);
+        LossOutcome { events, synchronisation: mean(shares), random: mean(random), intervals: self.gaps }
     }
 }
 
@@ -130,6 +142,9 @@ mod tests {
         assert_eq!(outcome.events, 3);
         let by_hand = (0.5 + 0.25 + 1.0) / 3.0;
         assert!((outcome.synchronisation.unwrap() - by_hand).abs() < 1e-12);
+        // Three packets of four flows' at random leave 1 − (3/4)³ of them with a loss; then two, then four.
+        let by_hand = (37.0 / 64.0 + 7.0 / 16.0 + 175.0 / 256.0) / 3.0;
+        assert!((outcome.random.unwrap() - by_hand).abs() < 1e-12);
         // Flow 0: 99 and 391 ms; flow 1: 451; flow 2: 40 and 352.
         let gaps = outcome.intervals.together(|_, _| true);
         assert_eq!((gaps.len(), gaps.min(), gaps.max()), (5, Some(0.04), Some(0.451)));

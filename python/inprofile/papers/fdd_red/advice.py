@@ -1,4 +1,4 @@
-"""Paper D's advice: unequal round trips where RED is unfair and where it is not, and a common start."""
+"""Paper D's advice: unequal round trips where RED is unfair and where it is not, and the first 20 s."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ LINES = {
 }
 #: The network in which RED is unfair; the paper's own in steady state, without the queue in round-trip times.
 WIDE, BASE_LONG = "wide", "all-drops-base-long"
+#: Where flows do not start together, to which RED's printed drops are fitted.
+SPREAD = "spread"
 #: Bits of a packet on the link.
 PACKET = 8 * 540
 
 
 def figures(report: Report) -> dict[str, float]:
-    """Jain's index of unequal round trips, both networks; how long packets wait; drops of a common start."""
+    """Jain's index of unequal round trips, both networks; how long packets wait; drops of the first 20 s."""
     first = report.paper.setups[0].id
     red, fdd, blind, fq = (report.cell(WIDE, "unequal", *line) for line in LINES.values())
     rate = report.paper.find("setups", WIDE).number("rate")
     red_long, fdd_long = (report.cell(f"{first}-long", "unequal", s) for s in ("red", "fdd"))
     base_gain = report.cell(BASE_LONG, "unequal", "fdd")["fi"] - red_long["fi"]
-    drops = {name: report.cell(first, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
+    drops = {name: report.cell(SPREAD, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
     return {
         **known("red", red["fi"]),
         **known("fdd", fdd["fi"]),

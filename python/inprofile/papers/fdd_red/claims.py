@@ -168,7 +168,7 @@ def _d6(v: _View) -> list[Comparison]:
         ),
     )
     why = 'a quarter of RED\'s: "uniformly"'
-    return [
+    whole = [
         pair.compare(
             f"{words} of {what} over flows, FDD-RED − RED",
             names[kind],
@@ -179,6 +179,13 @@ def _d6(v: _View) -> list[Comparison]:
         for pair, what, names in of
         for words, kind, unit in kinds
     ]
+    label = "flows that lose packets in a loss event, over those of a random choice, FDD-RED − RED"
+    equal = v.pair("equal")
+    tenth = Effect(0.1, "a tenth of what a random choice hits")
+    missed = Room(
+        [1 - float(x) for x in equal.base["in_event"]], "of the flows that a random choice hits RED misses"
+    )
+    return [*whole, equal.compare(label, "in_event", "above", effect=tenth, room=missed)]
 
 
 def _d7(v: _View) -> list[Comparison]:
@@ -213,17 +220,30 @@ def _d8(v: _View) -> list[Comparison]:
 def _d9(v: _View) -> list[Comparison]:
     tail = [p for p in v.points() if p.title in TAIL_ONLY]
     red = v.pair("equal")
-    why = "half as much again as drops at random have"
+    queues = [("RED", red), *(("drop-tail (RED whose buffer ends below min_th)", p) for p in tail)]
+    half = Effect(0.5, "half as much again as drops at random have")
+    fifth = Effect(0.2, "a fifth fewer flows than drops at random hit")
     return [
-        Comparison(
-            f"variance of drops over flows, over that of drops at random, {what}",
-            _over_random(p.base),
-            "above",
-            1.0,
-            topology=p.title,
-            effect=Effect(0.5, why),
+        comparison
+        for what, p in queues
+        for comparison in (
+            Comparison(
+                f"variance of drops over flows, over that of drops at random, {what}",
+                _over_random(p.base),
+                "above",
+                1.0,
+                topology=p.title,
+                effect=half,
+            ),
+            Comparison(
+                f"flows that lose packets in a loss event, over those of a random choice, {what}",
+                [float(x) for x in p.base["in_event"]],
+                "below",
+                1.0,
+                topology=p.title,
+                effect=fifth,
+            ),
         )
-        for what, p in (("RED", red), *(("drop-tail (RED whose buffer ends below min_th)", p) for p in tail))
     ]
 
 

@@ -77,6 +77,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         # Eq. (1) as it is printed, and what the text, Fig. 2 and the ledger even out: its inverse weights.
         "spread_eq1": spread(drops * share),
         "spread_goal": spread(drops / share),
+        "in_event": _in_events(result, seeds),
         "utilisation": queue["utilisation"],
         "queue_mean": queue["queue_mean"],
     }
@@ -115,6 +116,15 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
             if one:
                 traces[f"{name}{i}"] = _trace(*(one if name == "cwnd" else _steps(*one, 1.0)), index)
     return Measures(seeds, values, traces)
+
+
+def _in_events(result: Result, seeds: tuple[int, ...]) -> Array:
+    """How many flows lose packets in a loss event, over as many at random; 1 where nothing is lost."""
+    found = [
+        rows(result.metrics, seeds, name=name)["value"]
+        for name in ("loss_synchronisation", "loss_synchronisation_random")
+    ]
+    return np.where(found[1] > 0, found[0] / found[1], 1.0)
 
 
 def _windows_apart(series: Series, window: list[float]) -> dict[str, Array]:
