@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 import inprofile
+from forked import command
 from inprofile import own
 from inprofile.own import registry
 from inprofile.studies.pack import (
@@ -533,11 +534,6 @@ def test_another_folder_is_not_written_over(file: Path, tmp_path: Path) -> None:
     assert made.unpack(tmp_path / "new") == made.unpack(tmp_path / "new")
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    asked = [sys.executable, "-m", "inprofile", *arguments]
-    return subprocess.run(asked, cwd=cwd, capture_output=True, text=True, check=False)
-
-
 def test_the_commands_say_what_came_out(plain: Path, tmp_path: Path) -> None:
     done = command("pack", str(plain), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -552,7 +548,7 @@ def test_the_commands_say_what_came_out(plain: Path, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_verification_goes_on(tmp_path: Path) -> None:
-    long = BASE.with_({"duration": "20000 s", "measure.to": "20000 s"})
+    long = BASE.with_({"duration": "5000 s", "measure.to": "5000 s"})
     long.run(seeds=4).write(tmp_path / "paper" / "r")
     pack(tmp_path / "paper", tmp_path / "p.zip")
     asked = [sys.executable, "-m", "inprofile", "unpack", "--verify", "p.zip", "--jobs", "1"]
