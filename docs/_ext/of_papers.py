@@ -39,7 +39,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 class AdviceDirective(Directive):
-    """What to make of a paper, in four sentences and a picture."""
+    """What to make of a paper, in four sentences or five and a picture."""
 
     required_arguments = 1
 
@@ -196,12 +196,25 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
         )
         for claim in shown["claims"]
     ]
+    shortened = f"; {shown['shortened']}" if shown["shortened"] else ""
     said = (
         f"Verdicts in the primary set-up under today's TCP senders, up to {shown['seeds']} seeds; figures"
-        " with many points have fewer of them here than above."
+        f" with many points have fewer of them here than above{shortened}."
         f"{EARLIER if shown['earlier'] else ''}"
     )
-    return f"<p>{said}</p>{table(['claim', *(s['title'] for s in shown['senders'])], rows, 'today')}"
+    made = f"<p>{said}</p>{table(['claim', *(s['title'] for s in shown['senders'])], rows, 'today')}"
+    return made if shown["advised"] is None else f"{made}{_advised(shown['advised'])}"
+
+
+def _advised(shown: dict[str, Any]) -> str:
+    """A row a figure of what is advised, a column a sender."""
+    rows = [(escape(r["words"]), *map(escape, r["figures"])) for r in shown["rows"]]
+    heads = ["what is advised above", *(s["title"] for s in shown["senders"])]
+    said = (
+        "The experiment that the advice is of, and what it is compared with, under each sender:"
+        " means with 95 % intervals."
+    )
+    return f"<p>{said}</p>{table(heads, rows, 'today')}"
 
 
 def _counted(answer: dict[str, Any]) -> str:

@@ -14,12 +14,17 @@ import pytest
 import inprofile
 from inprofile import papers
 from inprofile.experiment.scenario import Scenario, load
-from inprofile.papers import Paper
-from inprofile.papers.advice import HEADINGS, advised, committed, read, sentences
+from inprofile.papers import Paper, today
+from inprofile.papers.advice import HEADINGS, TODAY, advised, committed, of_today, read, sentences
 from inprofile.studies.compare import advice as comparison
 from inprofile.studies.compare.brief import brief, markdown
 
 NAMES = papers.names()
+
+
+def said(about: Mapping[str, Any]) -> list[str]:
+    """The sentences' names: the four, and the fifth where there is one."""
+    return [*HEADINGS, *([TODAY] if TODAY in about else [])]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,7 +33,9 @@ def test_the_committed_figures_bear_every_sentence_out(name: str) -> None:
     found = committed(paper)
     assert found is not None, "docs/renew.py copies them from a folder of reports"
     about, figures = found
-    for sentence in sentences(paper, about, figures):
+    made = sentences(paper, about, figures)
+    assert [sentence.id for sentence in made] == said(about), "reproduce --senders has the fifth's figures"
+    for sentence in made:
         assert not sentence.unmet, (sentence.id, sentence.unmet)
         assert len(sentence.text.split()) <= 60, sentence.id
 
@@ -39,7 +46,7 @@ def test_no_sentence_needs_a_claims_code(name: str) -> None:
     about = read(paper)
     assert about is not None
     codes = "|".join(re.escape(claim.id) for claim in paper.claims)
-    for text in (about["caption"], *(about[heading]["text"] for heading in HEADINGS)):
+    for text in (about["caption"], *(about[heading]["text"] for heading in said(about))):
         assert not re.search(rf"\b({codes})\b", text), text
 
 
@@ -48,7 +55,7 @@ def test_every_figure_that_a_sentence_gives_is_held_to_something(name: str) -> N
     """Where a sentence compares, it says what must hold for it to be true."""
     about = read(papers.load(name))
     assert about is not None
-    for heading in HEADINGS:
+    for heading in said(about):
         if "{" in about[heading]["text"]:
             assert about[heading].get("holds"), heading
 
@@ -79,9 +86,13 @@ def experiment(paper: Paper) -> tuple[Scenario, dict[str, Any]]:
     return made, found
 
 
+#: The link whose queue flows meet first.
+FIRST = ("bottleneck", "hop1")
+
+
 def queue_of(found: Mapping[str, Any]) -> dict[str, Any]:
     """The queue that flows meet; what it only watches is no setting."""
-    link = next((x for x in found["links"] if x["name"] in ("bottleneck", "hop1")), found["links"][-1])
+    link = next((x for x in found["links"] if x["name"] in FIRST), found["links"][-1])
     queue: dict[str, Any] = link["ways"][0]["queue"]
     queue["aqm"]["with"].pop("watch", None)
     return {**queue, "rate": link["ways"][0]["rate"]}
@@ -100,8 +111,17 @@ def test_what_is_pasted_is_the_experiment_that_the_sentences_are_of(name: str) -
     made, found = experiment(paper)
     for text in pastes(paper, "inprofiled"):
         up = tomllib.loads(text)["upstream"]
-        [link] = [i for i, x in enumerate(made.as_written["links"]) if x["name"] == "bottleneck"]
-        changes = {f"links.{link}.queue": up["queue"], f"links.{link}.rate": up["rate"]}
+        links = [i for i, x in enumerate(made.as_written["links"]) if x["name"] in FIRST]
+        changes = {f"links.{links[0]}.queue": up["queue"], f"links.{links[0]}.rate": up["rate"]}
+        if "aggregate" in up:
+            # The edge's marker, and behind it a law that is written in another way: the runs are the same.
+            changes["edges.R1.marker"] = up["aggregate"]
+            short = {"duration": "20 s", "measure.from": "5 s", "measure.to": "20 s", "seeds": 2}
+            one, other = (made.with_({**short, **more}).run() for more in ({}, changes))
+            assert one.flows.equals(other.flows)
+            assert sum(one.queues["dropped_out"].to_pylist()) > 0
+            assert all(c["marker"] == {"kind": "colour", "colour": "in"} for c in up["customers"])
+            continue
         assert queue_of(json.loads(made.with_(changes).canonical)) == queue_of(found)
         for customer in up.get("customers", ()):
             put = customer["marker"]
@@ -174,3 +194,24 @@ def test_the_first_table_is_the_last_whole_comparison_in_brief(file: str) -> Non
     assert 3 <= len(rows) <= 8
     text = (Path(__file__).parents[2] / file).read_text("utf-8")
     assert markdown(rows) in text, "python -m inprofile.studies.compare.brief prints it"
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if TODAY in (read(papers.load(n)) or {})])
+def test_what_is_advised_is_run_under_todays_senders(name: str) -> None:
+    """The advised experiment itself and what it is compared with, under Linux's CUBIC, Reno and BBR."""
+    paper = papers.load(name)
+    about = read(paper)
+    assert about is not None
+    planned = today.plan(paper).advised
+    assert {"linux", "reno", "bbr"} < planned.keys()
+    cells = {trial: [job.cell for batch in t.batches for job in batch] for trial, t in planned.items()}
+    assert all(found == cells["paper"] for found in cells.values())
+    assert advised(paper, about) in cells["paper"]
+    found = today.committed(paper)
+    assert found is not None
+    assert {s["id"] for s in found["advised"]["senders"]} == planned.keys()
+    assert not found["advised"]["invalid"]
+    assert all(row["senders"].keys() == planned.keys() for row in found["advised"]["rows"])
+    kept = committed(paper)
+    assert kept is not None
+    assert of_today(found).items() <= kept[1].items()

@@ -8,7 +8,7 @@ import pytest
 from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell, verdicts
-from inprofile.papers.experiment import scenario_of
+from inprofile.papers.experiment import work_of
 from inprofile.papers.judge import Verdict, judge
 from inprofile.studies.atlas.store import committed, stale
 
@@ -31,7 +31,7 @@ def test_it_takes_five_minutes_at_most_and_every_experiment_can_be_run(name: str
     jobs = [job for batch in paper.module("experiments").jobs(paper) for job in batch]
     assert sum(job.cost * job.seeds for job in jobs) <= 300
     for job in jobs:
-        scenario_of(paper, job, {}, {})[0].check()
+        work_of(paper, job, {}, {}).parts[0][0].check()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from inprofile.papers import Cell, Paper
 from inprofile.papers.ard.measure import averaged_queue, cycle_peak, measure, placebo_rate
 from inprofile.papers.ard.schemes import level, ranked
 from inprofile.papers.ard.sweeps import kept, shown
+from inprofile.papers.experiment import measure_work, work_of
 from inprofile.papers.judge import Judged, Verdict, judge
 from inprofile.studies.reproduce import plan
 
@@ -197,7 +200,7 @@ def test_where_the_core_drops_nothing_arm_cannot_be_judged() -> None:
     same = {"fi": 0.8, "std_total": 5e4, "drops_core": 0.0}
     found = verdicts(**same)
     outcomes = {c.comparison.label: c.outcome for c in found["A1", "tail-drop-edge"].comparisons}
-    assert outcomes["fairness index of ARM above RIO"] == "undecidable"
+    assert outcomes["fairness index of ARM above tail drop"] == "undecidable"
     # ARD is not above ARM, and that could have shown.
     assert outcomes["fairness index of ARD above ARM"] not in ("holds", "undecidable")
     a8 = found["A8", "tail-drop-edge"]
@@ -224,7 +227,7 @@ def test_a_printed_number_of_a_marker_that_does_nothing_is_not_counted() -> None
     paper = papers.load("ard")
     found = verdicts(remarked=0.0, drops_marker=0.0)["A1", "tail-drop-edge"]
     told = {n.number.label.split(", ")[1]: (n.number.obstacle, n.inside) for n in found.numbers}
-    assert told["RIO"][0] is None
+    assert told["tail drop"][0] is None
     assert "inert" in (told["ARM"][0] or "")
     assert not told["ARM"][1]
     assert (found.counted, len(found.numbers)) == (2, 6)
@@ -343,6 +346,47 @@ def test_the_placebo_drops_as_often_as_ard_did() -> None:
     ard = synthetic.measures("ard", 1, drops_marker=120.0, arrived_in=6000.0)
     values = paper.module("claims").derived("placebo", ard)
     assert values == {"edges.ER.marker": {"kind": "blind_drop", "p": 0.02, "of": "in"}}
+
+
+def test_the_placebo_is_paired_with_ard_seed_by_seed() -> None:
+    """Each seed's blind dropper drops as often as ARD did with that seed, and is run with that seed alone."""
+    paper = papers.load("ard")
+    full = {job.cell: job for job in plan("ard").jobs}
+    job = next(job for job in full.values() if job.after is not None)
+    assert job.after is not None
+    ard = synthetic.measures("ard", 1)
+    few = replace(job, seeds=len(ard.seeds))
+    made = work_of(paper, few, {job.after: ard}, {})
+    assert [list(seeds) for _, seeds in made.parts] == [[seed] for seed in ard.seeds]
+    rates = [one["edges.ER.marker"]["p"] for one in made.derived]  # type: ignore[index]
+    wanted = ard["drops_marker"] / ard["arrived_in"]
+    assert rates == pytest.approx(list(wanted), rel=1e-3)
+    assert len(set(rates)) > 1
+    assert [json.loads(s.canonical)["edges"][0]["marker"]["with"]["p"] for s, _ in made.parts] == rates
+
+
+def test_runs_made_seed_by_seed_are_one_experiments() -> None:
+    paper = papers.load("ard")
+    jobs = {job.cell: job for job in plan("ard", quick=True).jobs}
+    job = next(job for job in jobs.values() if job.after is not None)
+    assert job.after is not None
+    short = {"duration": "140 s", "measure.to": "140 s"}
+    source, blind = (replace(j, seeds=2, values={**j.values, **short}) for j in (jobs[job.after], job))
+    measure = paper.module("measure").measure
+    cells: dict[Cell, Measures] = {}
+    for one in (source, blind):
+        work = work_of(paper, one, cells, {})
+        [cells[one.cell]] = measure_work(
+            [work], [[]], lambda _, result, one=one: measure(result, one.cell, paper)
+        )  # type: ignore[misc]
+    found = cells[blind.cell]
+    assert found.seeds == (1, 2)
+    assert found.by_flow["throughput"].shape[0] == 2
+    for i, (scenario, seeds) in enumerate(work.parts):
+        alone = measure(scenario.run(seeds), blind.cell, paper)
+        assert {name: x[i] for name, x in found.values.items()} == pytest.approx(
+            {name: x[0] for name, x in alone.values.items()}, nan_ok=True
+        )
 
 
 def scenario(name: str) -> dict[str, object]:

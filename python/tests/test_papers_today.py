@@ -14,7 +14,7 @@ from inprofile import papers
 from inprofile.cli import app
 from inprofile.experiment.senders import senders
 from inprofile.papers import rerun, today
-from inprofile.papers.experiment import scenario_of
+from inprofile.papers.experiment import work_of
 from inprofile.papers.judge import Verdict
 from inprofile.studies.reproduce.report.today import counts_of, today_context
 
@@ -31,7 +31,7 @@ def test_a_sender_replaces_tcp_and_nothing_else(name: str) -> None:
         pairs = list(zip(own, jobs, strict=True))
         for before, after in [pairs[0], pairs[len(pairs) // 2], pairs[-1]]:
             made = [
-                scenario_of(paper, replace(job, after=None), {}, {})[0].check().effective
+                work_of(paper, replace(job, after=None), {}, {}).parts[0][0].check().effective
                 for job in (before, after)
             ]
             tcp = [effective.pop("tcp") for effective in made]

@@ -1,8 +1,9 @@
-"""A paper's advice: four sentences for who has not read it, and one picture that shows why.
+"""A paper's advice: four sentences for who has not read it, a fifth on today's senders, and one picture.
 
 `advice.toml` in the paper's folder has the sentences, with places for figures, and what must hold for each to
 be true. `advice.py` there has `figures(report)`, by name, and `picture(report)`, a chart. So a sentence has
-the figures of the runs beside it, and says so where these no longer bear it out.
+the figures of the runs beside it, and says so where these no longer bear it out. The fifth's are of what is
+advised under today's senders (`advice_today`): where that was not run, it is not said.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from ..metrics.stats import FREE, Bounds, ci95, mean
@@ -26,14 +28,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE",
+    "HEADINGS",
     "NAME",
+    "TODAY",
     "Advice",
     "Paste",
     "Sentence",
     "advice_of",
     "advised",
+    "cell_at",
     "committed",
     "known",
+    "of_today",
     "read",
     "sentences",
     "write",
@@ -50,12 +56,14 @@ HEADINGS = {
     "settings": "With which settings",
     "change": "What would change the answer",
 }
+#: The fifth, which not every paper has.
+TODAY = "today"
 _HOLDS: Mapping[str, Callable[[float, float], bool]] = {"<": operator.lt, ">": operator.gt}
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One of the four: what it answers, its text, and which of its conditions these figures do not meet."""
+    """One of them: what it answers, its text, and which of its conditions these figures do not meet."""
 
     id: str
     text: str
@@ -64,7 +72,7 @@ class Sentence:
     @property
     def heading(self) -> str:
         """The question that it answers."""
-        return HEADINGS[self.id]
+        return HEADINGS.get(self.id, "With today's senders")
 
     @property
     def parts(self) -> list[tuple[bool, str]]:
@@ -118,6 +126,7 @@ def advice_of(report: Report) -> Advice | None:
         if isinstance(lacking.args[0], Cell):
             return None
         raise
+    figures = {**figures, **of_today(report.today)}
     return Advice(
         sentences=sentences(report.paper, about, figures),
         caption=_filled(about["caption"], figures),
@@ -128,12 +137,28 @@ def advice_of(report: Report) -> Advice | None:
     )
 
 
+def of_today(found: Mapping[str, Any] | None) -> dict[str, float]:
+    """What is advised under today's senders, of a `today.json`, by the names that the fifth sentence has."""
+    made: dict[str, float] = {}
+    for row in ((found or {}).get("advised") or {"rows": ()})["rows"]:
+        for name, figure in row["senders"].items():
+            ends = zip(("_lo", "_hi"), figure["ci95"] or (), strict=False)
+            made[f"{row['name']}_{name}"] = figure["mean"]
+            made.update({f"{row['name']}_{name}{end}": x for end, x in ends})
+    return made
+
+
 def advised(paper: Paper, about: Mapping[str, Any]) -> Cell:
     """The cell that `experiment` names: set-up, network, scheme, and sweep and value where it is of one.
 
     `first` is the paper's first set-up.
     """
-    setup, topology, scheme, *point = about["experiment"]
+    return cell_at(paper, about["experiment"])
+
+
+def cell_at(paper: Paper, written: Sequence[str]) -> Cell:
+    """A cell as `advice.toml` names it."""
+    setup, topology, scheme, *point = written
     return Cell(paper.setups[0].id if setup == "first" else setup, topology, scheme, "", *point)
 
 
@@ -174,9 +199,9 @@ def write(folder: Path, data: Mapping[str, Any]) -> None:
 
 
 def sentences(paper: Paper, about: Mapping[str, Any], figures: Mapping[str, float]) -> list[Sentence]:
-    """The four sentences with these figures in their places. Raises `PaperError` for what does not fit."""
+    """The sentences with these figures in their places. Raises `PaperError` for what does not fit."""
     made = []
-    for name in HEADINGS:
+    for name in (*HEADINGS, *_fifth(about, figures)):
         try:
             said = about[name]
             unmet = [words for rule in said.get("holds", ()) if (words := _unmet(rule, figures))]
@@ -184,6 +209,12 @@ def sentences(paper: Paper, about: Mapping[str, Any], figures: Mapping[str, floa
         except (KeyError, TypeError, ValueError) as error:
             raise PaperError(f"{paper.folder / FILE}, {name}: {error!r}") from None
     return made
+
+
+def _fifth(about: Mapping[str, Any], figures: Mapping[str, float]) -> list[str]:
+    """The sentence on today's senders, if there is one and any of its figures."""
+    text = about[TODAY]["text"] if TODAY in about else ""
+    return [TODAY] if any(name in figures for _, name, _, _ in Formatter().parse(text) if name) else []
 
 
 def _unmet(rule: tuple[str, str, float], figures: Mapping[str, float]) -> str:

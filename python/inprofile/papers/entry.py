@@ -25,9 +25,10 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("schemes", "id title text", "set after"),
         # `same_runs`: judged from other measures of the plain runs, so nothing of its own is run.
         ("variants", "id title", "set same_runs"),
-        # `atlas = false`: of the set-ups alone. The committed atlas, and `today.json`, lack it.
+        # `atlas = false`: of the set-ups alone. The committed atlas lacks it; so does `today.json`, but where
+        # `today = true`.
         # `once`: it does not depend on the set-up, and is judged in the first.
-        ("claims", "id text", "says numbers atlas once quote part comparisons"),
+        ("claims", "id text", "says numbers atlas today once quote part comparisons"),
         # Computed from the others, and drawn on the page; `share`: from 0 to 1.
         ("computed", "id title value", "unit share schemes"),
         ("at_hand", "id title where", "file"),
@@ -38,7 +39,8 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 #: At the top of every paper's file.
 _TOP = frozenset({"name", "title", "short", "authors", "year", "source", "summary", "seeds"})
-_KNOWN_TOP = _TOP | KEYS.keys() | {"own", "quick", "shown_seed", "readings", "inputs"}
+#: `quick`, `today`: what is shortened there, for the page.
+_KNOWN_TOP = _TOP | KEYS.keys() | {"own", "quick", "today", "shown_seed", "readings", "inputs"}
 #: A number that the paper prints.
 _NUMBER = frozenset({"topology", "scheme", "measure", "value", "where"})
 #: Where reports and caches are kept is called so.

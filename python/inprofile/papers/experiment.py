@@ -2,31 +2,119 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from . import Cell, Job, Paper
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
+    from ..metrics.measures import Measures
+    from ..run.pool import Backend
+    from ..run.results import Result
+    from ..run.runnable import Seeds
 
-__all__ = ["examples", "measured_with", "scenario_of"]
+__all__ = ["Work", "examples", "measure_work", "measured_with", "work_of"]
 
 
-def scenario_of(
-    paper: Paper, job: Job, cells: Mapping[Cell, Any], base: dict[str, Scenario]
-) -> tuple[Scenario, Mapping[str, object]]:
-    """Build a cell's experiment, and those of its values that were derived from other cells' runs."""
+@dataclass(frozen=True)
+class Work:
+    """A job as it is run: one experiment for all seeds, or one a seed where its values follow from others."""
+
+    parts: Sequence[tuple[Scenario, Seeds]]
+    #: Values that were derived from another cell's run of the same seed, a seed each; empty where none are.
+    derived: Sequence[Mapping[str, object]] = ()
+
+    @property
+    def digest(self) -> str:
+        """Of its effective experiments."""
+        return hashlib.sha256("".join(scenario.canonical for scenario, _ in self.parts).encode()).hexdigest()
+
+
+def work_of(
+    paper: Paper,
+    job: Job,
+    cells: Mapping[Cell, Measures],
+    base: dict[str, Scenario],
+    seeds: Sequence[int] | None = None,
+) -> Work:
+    """Build a cell's experiment for its seeds: 1 to the job's number, or `seeds`.
+
+    What is made from another cell's runs (`job.after`) is made seed by seed, so that pairs stay pairs.
+    """
     from ..experiment.scenario import load
 
     if job.file not in base:
         base[job.file] = load(paper.folder / job.file)
-    extra: Mapping[str, object] = {}
-    if job.after is not None:
-        extra = paper.module("claims").derived(job.cell.scheme, cells[job.after])
-    return base[job.file].with_({**job.values, **extra}), extra
+    if job.after is None:
+        return Work([(base[job.file].with_(job.values), job.seeds if seeds is None else seeds)])
+    wanted = range(1, job.seeds + 1) if seeds is None else seeds
+    source = cells[job.after]
+    derive = paper.module("claims").derived
+    made = [derive(job.cell.scheme, _of(source, seed)) for seed in wanted]
+    parts = [
+        (base[job.file].with_({**job.values, **extra}), (seed,))
+        for seed, extra in zip(wanted, made, strict=True)
+    ]
+    return Work(parts, made)
+
+
+def measure_work(
+    work: Sequence[Work],
+    also: Sequence[Sequence[object]],
+    measure: Callable[[int, Result], Measures],
+    *,
+    backend: Backend | None = None,
+    cache: Path | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Measures]:
+    """Measures of each, all its seeds together. `also` decides them beside the runs: see `measure_all`."""
+    from ..run.experiments import Experiment, measure_all
+
+    owners = [index for index, one in enumerate(work) for _ in one.parts]
+    parts = [part for one in work for part in one.parts]
+    found = measure_all(
+        [Experiment(scenario, seeds, also[i]) for i, (scenario, seeds) in zip(owners, parts, strict=True)],
+        lambda index, result: measure(owners[index], result),
+        backend=backend,
+        cache=cache,
+        progress=progress,
+    )
+    return [
+        _joined([m for owner, m in zip(owners, found, strict=True) if owner == index])
+        for index in range(len(work))
+    ]
+
+
+def _of(cell: Measures, seed: int) -> Measures:
+    """The figures of one seed alone, without traces."""
+    i = cell.seeds.index(seed)
+    values, by_flow = (
+        {name: x[i : i + 1] for name, x in found.items()} for found in (cell.values, cell.by_flow)
+    )
+    return replace(cell, seeds=(seed,), values=values, traces={}, by_flow=by_flow)
+
+
+def _joined(parts: Sequence[Measures]) -> Measures:
+    """Seeds that were run apart as one experiment's: without traces, which are over all seeds of one."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    if any(not part.values for part in parts):
+        return replace(first, seeds=sum((part.seeds for part in parts), ()), values={}, traces={}, by_flow={})
+    return replace(
+        first,
+        seeds=sum((part.seeds for part in parts), ()),
+        values={name: np.concatenate([part.values[name] for part in parts]) for name in first.values},
+        traces={},
+        by_flow={name: np.concatenate([part.by_flow[name] for part in parts]) for name in first.by_flow},
+    )
 
 
 def examples(papers: Sequence[tuple[Paper, Sequence[Job]]]) -> list[tuple[Scenario, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ class Report:
     jobs: dict[Cell, Job]
     #: Digest of each cell's effective experiment.
     digests: dict[Cell, str]
-    #: Parameters that were derived from other cells' runs (a placebo's rate).
-    derived: dict[Cell, Mapping[str, object]] = field(default_factory=dict)
+    #: Parameters that were derived from other cells' runs (a placebo's rate), a seed each.
+    derived: dict[Cell, Sequence[Mapping[str, object]]] = field(default_factory=dict)
     version: str = __version__
     #: Its `atlas.json`: where each claim holds over the paper's readings and unstated inputs.
     atlas: dict[str, Any] | None = None

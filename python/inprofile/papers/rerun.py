@@ -13,10 +13,9 @@ from typing import Any
 
 from ..experiment.scenario import Scenario, ScenarioError
 from ..metrics.measures import Measures
-from ..run.experiments import Experiment, measure_all
 from ..run.pool import Backend
 from . import Batches, Cell, Job, Paper
-from .experiment import measured_with, scenario_of
+from .experiment import Work, measure_work, measured_with, work_of
 from .judge import Verdict, judge
 
 __all__ = ["Answer", "Trial", "run"]
@@ -98,19 +97,19 @@ def run(
     base: dict[str, Scenario] = {}
     ran = 0
     for number in range(max((len(trial.batches) for trial in trials), default=0)):
-        work: list[tuple[Trial, Job, Scenario]] = []
+        work: list[tuple[Trial, Job, Work]] = []
         for trial in trials:
             for job in trial.batches[number] if number < len(trial.batches) else ():
                 if trial.invalid:
                     continue
                 try:
-                    scenario, _ = scenario_of(trial.paper, job, trial.cells, base)
+                    made = work_of(trial.paper, job, trial.cells, base, range(first, first + job.seeds))
                 except ScenarioError as error:
                     trial.refuse(_reason(error))
                     continue
-                work.append((trial, job, scenario))
+                work.append((trial, job, made))
 
-        def reduce(index: int, result: Any, work: list[tuple[Trial, Job, Scenario]] = work) -> Measures:
+        def reduce(index: int, result: Any, work: list[tuple[Trial, Job, Work]] = work) -> Measures:
             trial, job, _ = work[index]
             try:
                 found: Measures = trial.paper.module("measure").measure(result, job.cell, trial.paper)
@@ -119,15 +118,9 @@ def run(
                 found = Measures(result.seeds, {}, {})
             return found
 
-        measured = measure_all(
-            [
-                Experiment(
-                    scenario,
-                    range(first, first + job.seeds),
-                    [*measured_with(trial.paper, job), trial.decides],
-                )
-                for trial, job, scenario in work
-            ],
+        measured = measure_work(
+            [made for _, _, made in work],
+            [[*measured_with(trial.paper, job), trial.decides] for trial, job, _ in work],
             reduce,
             backend=backend,
             cache=cache,

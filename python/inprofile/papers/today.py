@@ -5,14 +5,15 @@ reproduction has, where a figure has many (`coarse`). A sender replaces the whol
 of segments and headers; the window never limits it. Queues and markers are the paper's: they drop, and do
 not mark by ECN.
 
-Kept as `today.json` in the paper's folder: verdicts, and the rows of the paper's tables with intervals.
+Kept as `today.json` in the paper's folder: verdicts, the rows of the paper's tables with intervals, and what
+the page advises (`advice_today`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ from ..own.engine import __version__
 from ..run.pool import Backend
 from ..run.records import record_lines
 from ..run.storage import replace_text
-from . import Batches, Job, Paper, rerun
+from . import Batches, Entry, Job, Paper, advice_today, rerun
 from .judge import RULES
 from .rows import TableRow, bounds_of, printed_rows
 
-__all__ = ["NAME", "OWN", "SendersPlan", "committed", "make", "plan", "stale", "write"]
+__all__ = ["NAME", "OWN", "SendersPlan", "committed", "judged_today", "make", "plan", "stale", "write"]
 
 #: The file in a paper's folder.
 NAME = "today.json"
@@ -42,6 +43,8 @@ class SendersPlan:
 
     paper: Paper
     trials: Mapping[str, rerun.Trial]
+    #: What the page advises: nothing where it says nothing of today's senders.
+    advised: Mapping[str, rerun.Trial] = field(default_factory=dict)
 
     @property
     def runs(self) -> int:
@@ -54,10 +57,10 @@ class SendersPlan:
         return sum(job.seeds * job.cost * cost for job, cost in self._jobs())
 
     def _jobs(self) -> list[tuple[Job, float]]:
-        costs: dict[str, float] = {OWN: 1.0, **{s.id: s.cost for s in senders()}}
+        costs: dict[str, float] = {OWN: 1.0, **{s.id: s.cost for s in advice_today.compared()}}
         return [
             (job, costs[sender])
-            for sender, trial in self.trials.items()
+            for sender, trial in (*self.trials.items(), *self.advised.items())
             for batch in trial.batches
             for job in batch
         ]
@@ -69,7 +72,17 @@ def plan(paper: Paper, quick: bool = False) -> SendersPlan:
     here = replace(paper, about=about)
     own: Batches = here.module("experiments").jobs(here, quick)
     batches = {OWN: own} | {s.id: _sent(here, own, s) for s in senders()}
-    return SendersPlan(paper, {sender: rerun.Trial(here, made) for sender, made in batches.items()})
+    trials = {sender: rerun.Trial(here, made) for sender, made in batches.items()}
+    advised = advice_today.batches(paper, quick)
+    under = {OWN: advised} | {s.id: _sent(paper, advised, s) for s in advice_today.compared()}
+    return SendersPlan(
+        paper, trials, {sender: rerun.Trial(paper, made) for sender, made in under.items() if made}
+    )
+
+
+def judged_today(paper: Paper) -> list[Entry]:
+    """The claims that are judged under today's senders: those of the atlas, unless one says otherwise."""
+    return [claim for claim in paper.claims if claim.flag("today", claim.flag("atlas", True))]
 
 
 def _sent(paper: Paper, batches: Batches, sender: Sender) -> Batches:
@@ -98,7 +111,10 @@ def make(
     """Run it, and return what `today.json` keeps. `progress` is told runs finished."""
     paper = planned.paper
     trials = planned.trials
-    rerun.run(list(trials.values()), backend=backend, cache=cache, progress=progress)
+    every = [*trials.values(), *planned.advised.values()]
+    rerun.run(every, backend=backend, cache=cache, progress=progress)
+    titles = {OWN: "The paper's TCP", **{s.id: s.title for s in advice_today.compared()}}
+    advised = advice_today.kept(planned.advised, titles)
     answers = {name: trial.answers() for name, trial in trials.items()}
     return {
         "paper": paper.name,
@@ -106,10 +122,7 @@ def make(
         "version": __version__,
         "rules": RULES,
         "seeds": max(job.seeds for trial in trials.values() for batch in trial.batches for job in batch),
-        "senders": [
-            {"id": OWN, "title": "The paper's TCP"},
-            *({"id": s.id, "title": s.title} for s in senders()),
-        ],
+        "senders": [{"id": name, "title": titles[name]} for name in (OWN, *(s.id for s in senders()))],
         "invalid": {name: trial.invalid for name, trial in trials.items() if trial.invalid},
         "claims": [
             {
@@ -120,10 +133,10 @@ def make(
                     if (a := found.get(claim.id)) is not None
                 },
             }
-            for claim in paper.claims
-            if claim.flag("atlas", True)
+            for claim in judged_today(paper)
         ],
         "rows": _rows(trials),
+        **({} if advised is None else {"advised": advised}),
     }
 
 
@@ -166,8 +179,10 @@ def committed(paper: Paper) -> dict[str, Any] | None:
 
 def stale(paper: Paper, found: Mapping[str, Any]) -> str:
     """Say what has changed since it was made; empty where nothing has."""
-    if [c["id"] for c in found["claims"]] != [c.id for c in paper.claims if c.flag("atlas", True)]:
+    if [c["id"] for c in found["claims"]] != [c.id for c in judged_today(paper)]:
         return "claims"
+    if ("advised" in found) != bool(advice_today.batches(paper)):
+        return "advice"
     if found["setup"] != paper.setups[0].id:
         return "primary set-up"
     if [s["id"] for s in found["senders"]] != [OWN, *(s.id for s in senders())]:

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...charts import kinds as draw
-from ...metrics.measures import Array
+from ...metrics.measures import Array, Measures
 from ...metrics.stats import SHARE
+from .. import Cell, Paper
 from ..advice import known
+from ..advice_today import Figure
 from .sweeps import kept, reduce
 
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture"]
+__all__ = ["figures", "picture", "today"]
 
 FULL = "full-core-buffer"
 #: An index this low: one of the four flows is all but locked out.
@@ -67,6 +69,29 @@ def _wide(report: Report) -> dict[str, float]:
         if scheme in names
         for end, figure in zip(("", "_lo", "_hi"), figures["fi"], strict=True)
     }
+
+
+def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
+    """The index of four flows of one of today's senders, before RIO and before a full drop-tail buffer."""
+
+    def fi(setup: str, scheme: str) -> Array:
+        return cells[Cell(setup, "four-flows", scheme)]["fi"]
+
+    first = paper.setups[0].id
+    none, ard = (fi(first, scheme) for scheme in ("rio", "ard"))
+    none_full, ard_full, blind_full = (fi(FULL, scheme) for scheme in LINES)
+    return [
+        Figure("none", "Jain's index, RIO and no edge marker (advised)", none, bounds=SHARE),
+        Figure("ard", "Jain's index, RIO and ARD", ard, bounds=SHARE),
+        Figure("gain", "what ARD adds to RIO's index", ard - none),
+        Figure(
+            "none_full", "Jain's index, full drop-tail buffer and no edge marker", none_full, bounds=SHARE
+        ),
+        Figure("ard_full", "Jain's index, full drop-tail buffer and ARD", ard_full, bounds=SHARE),
+        Figure("blind_full", "Jain's index, full drop-tail buffer and blind drops", blind_full, bounds=SHARE),
+        Figure("helps", "what ARD adds to the full buffer's index", ard_full - none_full),
+        Figure("lead_full", "ARD's index less that of blind drops, full buffer", ard_full - blind_full),
+    ]
 
 
 def picture(report: Report) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ __all__ = ["more", "placebo_comparisons", "table"]
 
 
 def placebo_comparisons(paper: Paper, cells: Cells, setup: str, variant: str) -> list[Comparison]:
-    """Is it the scheme, or any randomness? ARD and the placebo against RIO, and against each other.
+    """Is it the scheme, or any randomness? ARD and the placebo against no edge marker, and each other.
 
     Not among the paper's claims, so outside Holm's family: plain 95 % intervals.
     """

@@ -28,7 +28,9 @@ class Schemes:
         """`topology`: the paper's entry."""
         self.title, self.flows = topology.title, topology.whole("flows")
         self.stated, self.printed = topology.table("stated"), topology.table("printed")
+        #: As comparisons name them: without an edge marker by the queue that then drops.
         self.titles = {scheme.id: scheme.title for scheme in paper.schemes}
+        self.titles["rio"] = "RIO" if paper.find("setups", setup).flag("thresholds") else "tail drop"
         self.bounds = paper.top.table("bounds")
         #: Each flow's equal share of the bottleneck, in bit/s.
         self.share = paper.top.number("fair_share")
@@ -81,7 +83,8 @@ class Schemes:
         if with_ - without > PHASE.size:
             return None
         return (
-            f"the average queue's autocorrelation peaks at {with_:.2f} under RIO and at {without:.2f} with"
+            f"the average queue's autocorrelation peaks at {with_:.2f} under {self.titles['rio']} and at"
+            f" {without:.2f} with"
             " jitter at the senders, which ends phase effects: there is none to mitigate"
         )
 
@@ -107,7 +110,7 @@ class Schemes:
         if drops < self.bounds.number("few_drops"):
             held = float(self["rio"]["queue_core"].mean())
             return (
-                f"the RIO queue drops {drops:.2g} packets in 100 s and holds {held:.2g} on average, so a"
+                f"the core drops {drops:.2g} packets in 100 s and holds {held:.2g} on average, so a"
                 " remarked packet is treated like any other"
             )
         if not np.any(self.pair(scheme, base).difference("fi")):

@@ -20,6 +20,7 @@ from ..defaults import sweep_jobs, value_named, values_of
 from .rows import side, titles
 
 if TYPE_CHECKING:
+    from ...experiment.scenario import Scenario
     from ..report import Report
 
 __all__ = ["kept", "reduce", "renew", "shown", "sweeps"]
@@ -164,35 +165,22 @@ def kept() -> Kept:
 def renew(jobs: int | None = None) -> None:
     """Run all sweeps and keep them."""
     from ... import papers
-    from ...experiment.scenario import load
-    from ...run.experiments import Experiment, measure_all
     from ...run.pool import Local
-    from .claims import derived
+    from ..experiment import measure_work, measured_with, work_of
     from .measure import measure
 
     paper = papers.load("ard")
     cells: dict[Cell, Measures] = {}
+    base: dict[str, Scenario] = {}
     for batch in sweep_jobs(paper):
-        work = [
-            Experiment(
-                load(paper.folder / job.file).with_(
-                    {**job.values, **(derived(job.cell.scheme, cells[job.after]) if job.after else {})}
-                ),
-                job.seeds,
-            )
-            for job in batch
-        ]
-        cells.update(
-            zip(
-                (job.cell for job in batch),
-                measure_all(
-                    work,
-                    lambda i, r, batch=batch: measure(r, batch[i].cell, paper),  # type: ignore[misc]
-                    backend=Local(jobs),
-                ),
-                strict=True,
-            )
+        places = [job.cell for job in batch]
+        found = measure_work(
+            [work_of(paper, job, cells, base) for job in batch],
+            [measured_with(paper, job) for job in batch],
+            lambda i, r, places=places: measure(r, places[i], paper),  # type: ignore[misc]
+            backend=Local(jobs),
         )
+        cells.update(zip(places, found, strict=True))
     text = json.dumps(reduce(paper, cells), ensure_ascii=False, indent=None, separators=(",", ":"))
     FILE.write_text(text.replace('{"sweep"', '\n{"sweep"').replace('{"value"', '\n {"value"') + "\n", "utf-8")
 
@@ -254,10 +242,10 @@ def words(points: Sequence[Mapping[str, Any]]) -> str:
     """Where ARD is fairer or less fair than RIO and than the placebo, by paired 95 % intervals.
 
     >>> words([{"value": "a", "sides": {"ard-rio": 1}}, {"value": "b", "sides": {"ard-rio": -1}}])
-    'Against RIO, ARD is fairer at a and less fair at b.'
+    'Against no edge marker, ARD is fairer at a and less fair at b.'
     """
     parts = []
-    for pair, base in (("ard-rio", "RIO"), ("ard-placebo", "the placebo")):
+    for pair, base in (("ard-rio", "no edge marker"), ("ard-placebo", "the placebo")):
         told = [(p["value"], p["sides"][pair]) for p in points if pair in p["sides"]]
         if not told:
             continue

@@ -9,15 +9,18 @@ import numpy as np
 
 from ...charts import kinds as draw
 from ...charts.curves import curve
-from ...metrics.measures import Measures
+from ...metrics.measures import Array, Measures
+from ...metrics.stats import SHARE
+from .. import Cell, Paper
 from ..advice import known
+from ..advice_today import Figure
 from .experiments import BASELINE, HIGH, OURS, cell_of
 from .measure import contracts
 
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture"]
+__all__ = ["figures", "picture", "today"]
 
 #: TWAM without DWRED, with thresholds behind which packets wait as long, and with those printed.
 ALONE, ALONE_LOW = "twam-wred-high", "twam-wred"
@@ -90,6 +93,31 @@ def figures(report: Report) -> dict[str, float]:
         "like_full": mean(like_full, "fi"),
         **known("lead_full", ours_full["fi"] - like_full["fi"]),
     }
+
+
+def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
+    """The same of one of today's senders, with 30 of 50 Mbit/s sold."""
+    topology = paper.find("topologies", SPARE)
+    sold = contracts(paper, topology)
+    alone, tuned, ours = (
+        cells[cell_of(paper, paper.setups[LIKE].id, SPARE, scheme)] for scheme in (ALONE, HIGH, OURS)
+    )
+    index = "Jain's index of throughput over contract"
+
+    def least(m: Measures) -> Array:
+        return np.asarray(np.min([m[f"x.{i}"] / rate for i, rate in enumerate(sold, 1)], axis=0))
+
+    return [
+        Figure("alone", f"{index}, TWAM + WRED (advised)", alone["fi"], bounds=SHARE),
+        Figure("tuned", f"{index}, TSW2CM + WRED that lets packets wait as long", tuned["fi"], bounds=SHARE),
+        Figure("ours", f"{index}, TWAM + DWRED", ours["fi"], bounds=SHARE),
+        Figure("gain", "what TWAM adds to the index, both with WRED", alone["fi"] - tuned["fi"]),
+        Figure("less", "what WRED adds to DWRED's index, both with TWAM", alone["fi"] - ours["fi"]),
+        Figure("least", "the least kept of a contract, TWAM + WRED", least(alone)),
+        Figure("least_tuned", "the least kept of a contract, TSW2CM + WRED", least(tuned)),
+        Figure("wait", "wait in the queues, TWAM + WRED", alone["delay"] * 1e3, "ms"),
+        Figure("used", "use of the link, TWAM + WRED", alone["total"] / topology.number("capacity")),
+    ]
 
 
 def picture(report: Report) -> Mapping[str, Any]:

@@ -7,7 +7,6 @@ what the cache holds, so an interrupted reproduction goes on where it was.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 from ... import papers as _papers
 from ...papers import Batches, Cell, Job, Paper, today, verdicts
 from ...papers.completeness import Ran
-from ...papers.experiment import measured_with, scenario_of
+from ...papers.experiment import Work, measure_work, measured_with, work_of
 from ...papers.judge import judge
 from ...papers.report import Report
-from ...run.experiments import Experiment, measure_all
 from ...run.pool import Backend, Local
 
 if TYPE_CHECKING:
@@ -177,17 +175,17 @@ def _run(planned: ReproductionPlan, backend: Backend, cache: Path | None, progre
     paper = planned.paper
     cells: dict[Cell, Any] = {}
     digests: dict[Cell, str] = {}
-    derived: dict[Cell, Mapping[str, object]] = {}
+    derived: dict[Cell, Sequence[Mapping[str, object]]] = {}
     base: dict[str, Scenario] = {}
     finished = 0
     for batch in planned.batches:
         work = []
         for job in batch:
-            scenario, extra = scenario_of(paper, job, cells, base)
-            digests[job.cell] = hashlib.sha256(scenario.canonical.encode()).hexdigest()
-            if extra:
-                derived[job.cell] = extra
-            work.append((job, scenario))
+            made = work_of(paper, job, cells, base)
+            digests[job.cell] = made.digest
+            if made.derived:
+                derived[job.cell] = made.derived
+            work.append((job, made))
         measured = _batch(paper, work, backend, cache, finished, planned.runs, progress)
         # In the order of the plan, not of completion: the report is the same however it was run.
         cells.update((job.cell, measured[job.cell]) for job in batch)
@@ -200,7 +198,7 @@ def answered(
     planned: ReproductionPlan,
     cells: dict[Cell, Any],
     digests: dict[Cell, str],
-    derived: dict[Cell, Mapping[str, object]],
+    derived: dict[Cell, Sequence[Mapping[str, object]]],
 ) -> Report:
     """Judge what was measured; claims of which not all was run get their committed verdicts."""
     from ..atlas.store import committed as atlas_of
@@ -233,7 +231,7 @@ def _variants(paper: Paper, cells: Mapping[Cell, Any]) -> list[str]:
 
 def _batch(
     paper: Paper,
-    work: Sequence[tuple[Job, Scenario]],
+    work: Sequence[tuple[Job, Work]],
     backend: Backend,
     cache: Path | None,
     finished: int,
@@ -244,8 +242,9 @@ def _batch(
     measure = paper.module("measure").measure
     cells = [job.cell for job, _ in work]
     what = _common(cells)
-    measured = measure_all(
-        [Experiment(scenario, job.seeds, measured_with(paper, job)) for job, scenario in work],
+    measured = measure_work(
+        [made for _, made in work],
+        [measured_with(paper, job) for job, _ in work],
         lambda index, result: measure(result, cells[index], paper),
         backend=backend,
         cache=None if cache is None else cache / paper.name,

@@ -20,9 +20,8 @@ from ...metrics.power import seeds_needed
 from ...metrics.quantity import number
 from ...metrics.stats import estimate
 from ...papers import Cell, Paper, load
-from ...papers.experiment import measured_with, scenario_of
+from ...papers.experiment import measure_work, measured_with, work_of
 from ...papers.judge import Comparison, Finding
-from ...run.experiments import Experiment, measure_all
 from . import CACHE
 
 __all__ = ["SEEDS", "Sized", "pilot", "sized"]
@@ -52,10 +51,10 @@ def pilot(paper: Paper, seeds: Sequence[int] = SEEDS, cache: Path | None = CACHE
     cells: dict[Cell, Measures] = {}
     base: dict[str, Scenario] = {}
     for batch in here.module("experiments").jobs(here):
-        work = [(job, scenario_of(here, job, cells, base)[0]) for job in batch]
         places = [job.cell for job in batch]
-        measured = measure_all(
-            [Experiment(scenario, seeds, measured_with(here, job)) for job, scenario in work],
+        measured = measure_work(
+            [work_of(here, job, cells, base, seeds) for job in batch],
+            [measured_with(here, job) for job in batch],
             lambda index, result, places=places: measure(result, places[index], here),  # type: ignore[misc]
             cache=None if cache is None else cache / paper.name,
         )

@@ -45,6 +45,25 @@ def today_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
             }
             for row in found["rows"]
         ],
+        "shortened": paper.about.get("today", ""),
+        "advised": _advised(found.get("advised")),
+    }
+
+
+def _advised(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What the page advises under each sender: a row a figure; None where nothing was run."""
+    if found is None:
+        return None
+    names = [s["id"] for s in found["senders"]]
+    return {
+        "senders": found["senders"],
+        "invalid": [
+            (s["title"], found["invalid"][s["id"]]) for s in found["senders"] if s["id"] in found["invalid"]
+        ],
+        "rows": [
+            {"words": row["words"], "figures": [_figure(row["senders"].get(n), row["unit"]) for n in names]}
+            for row in found["rows"]
+        ],
     }
 
 
