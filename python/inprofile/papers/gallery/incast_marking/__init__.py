@@ -1,0 +1,1 @@
+"""A paper of the gallery."""
