@@ -154,6 +154,8 @@ trial: ## Try the router's unit under a systemd booted in namespaces, and its pa
 	$(say) "inprofiled.service under systemd"
 	@cargo build --quiet --locked -p inprofile-router
 	@packaging/trial.sh "$${CARGO_TARGET_DIR:-target}/debug/inprofiled"
+	$(say) "The same with the kernel's datapath"
+	@packaging/trial.sh "$${CARGO_TARGET_DIR:-target}/debug/inprofiled" kernel
 	@$(MAKE) --no-print-directory deb PROFILE=dev DEB_VERSION=0.0.1-1 DEB=target/package/first.deb
 	@$(MAKE) --no-print-directory deb PROFILE=dev DEB_VERSION=0.0.2-1 DEB=target/package/second.deb
 	$(say) "The package in a bare Debian: installed, upgraded, purged"

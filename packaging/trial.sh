@@ -1,7 +1,9 @@
 #!/bin/sh
 # Tries inprofiled.service under a systemd of its own, booted in namespaces on a copy of this machine's root that is
 # thrown away: start, reload, log rotation, watchdog, kill, a port that is deleted, ports closed to the machine. Needs root, systemd, iproute2.
-#   packaging/trial.sh target/release/inprofiled
+#   packaging/trial.sh target/release/inprofiled [kernel]
+# With "kernel" the datapath is the kernel's, and inprofiled-kernel.conf is beside the unit: what is forwarded while the process stands still
+# or is dead, and what is left at the ports, is looked at too.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -30,17 +32,28 @@ boot() { # In the namespaces: makes the root, then becomes systemd.
     printf '[Unit]\nDefaultDependencies=no\n' >etc/systemd/system/inprofiled.service.d/trial.conf
     printf '[Unit]\nDefaultDependencies=no\nWants=inprofiled.service\nAfter=inprofiled.service\n[Service]\nType=oneshot\nExecStart=/bin/sh /trial/trial.sh drive\nExecStopPost=/bin/systemctl exit --force --force\n' \
         >etc/systemd/system/trial.service
+    assured='rate = "10 Mbit/s"
+queue = { aqm = "drop_tail", limit = "100 packets" }' datapath=
+    if [ -e trial/kernel ]; then
+        install -m 644 trial/inprofiled-kernel.conf etc/systemd/system/inprofiled.service.d/kernel.conf
+        assured='[[upstream.customers]]
+name = "alice"
+prefix = "10.0.0.0/8"
+contract = "1 Mbit/s"
+marker = { kind = "token_bucket", depth = "15 kB" }' datapath='datapath = "kernel"
+pins = "/run/inprofiled-pins"'
+    fi
     cat >etc/inprofiled.toml <<END
 inside = "lan0"
 outside = "wan0"
 fix_offloads = true
+$datapath
 [control]
 group = "games"
 [log]
 file = "/var/log/inprofiled/inprofiled.log"
 [upstream]
-rate = "10 Mbit/s"
-queue = { aqm = "drop_tail", limit = "100 packets" }
+$assured
 END
     chmod 644 etc/inprofiled.toml
     ip link set lo up
@@ -79,9 +92,37 @@ closed() { # how many filters there are to be at each port
     echo "ok   each port has $1 filters"
 }
 
+in_kernel() { [ -e /trial/kernel ]; }
+
+# How many programs of ours there are to be at the ports: each is held by a pin. (bpftool of Debian 12 shows no tcx.)
+programs() {
+    in_kernel || return 0
+    n=$(find /run/inprofiled-pins -name 'link_*' | wc -l)
+    [ "$n" = "$1" ] || { echo "FAIL $n programs at the ports, not $1"; find /run/inprofiled-pins; exit 1; }
+    echo "ok   $1 programs at the ports"
+}
+
+forwarded() { cat /sys/class/net/h1/statistics/rx_packets; }
+
+# The kernel's datapath forwards whatever the process does: what a host asks the link when it gets an address.
+forwards() {
+    in_kernel || return 0
+    before=$(forwarded)
+    asked=$((${asked:-0} + 1))
+    ip addr add "2001:db8::$asked/64" dev h0
+    for _ in 1 2 3 4 5 6 7 8; do
+        [ "$(forwarded)" = "$before" ] || { echo "ok   it forwards while $1"; return 0; }
+        sleep 0.25
+    done
+    echo "FAIL nothing is forwarded while $1"
+    exit 1
+}
+
 drive() { # As a unit of the booted systemd.
     exec >/trial/result 2>&1
     log=/var/log/inprofiled/inprofiled.log
+    well='packets are forwarded'
+    ! in_kernel || well="$well in the kernel"
     systemd-analyze verify inprofiled.service
     echo "ok   systemd-analyze verify"
     until_is SubState running
@@ -89,6 +130,7 @@ drive() { # As a unit of the booted systemd.
     has "$status" 'CapEff:.0000000000001000'
     has "$status" 'NoNewPrivs:.1'
     closed 2
+    programs 4
     has "$status" 'Seccomp:.2'
     member=$(setpriv --reuid=1234 --regid=games --clear-groups inprofiled stats 2>&1) || {
         echo "FAIL a member of control.group: $member"
@@ -98,7 +140,7 @@ drive() { # As a unit of the booted systemd.
     ! setpriv --reuid=1234 --regid=daemon --clear-groups inprofiled stats 2>/dev/null || { echo "FAIL a stranger may ask"; exit 1; }
     echo "ok   a stranger may not"
     systemctl reload inprofiled
-    until_is StatusText 'packets are forwarded'
+    until_is StatusText "$well"
     mv $log $log.1
     systemctl kill --kill-whom=main --signal=USR1 inprofiled
     sleep 1
@@ -110,9 +152,12 @@ drive() { # As a unit of the booted systemd.
     has $log 'the configuration before is kept'
     cp /etc/good.toml /etc/inprofiled.toml
     kill -STOP "$(property MainPID)"
+    forwards "the process is stopped"
     until_is NRestarts 1
     until_is SubState running
     kill -KILL "$(property MainPID)"
+    programs 4
+    forwards "the process is dead or starts again"
     closed 2
     until_is NRestarts 2
     until_is SubState running
@@ -120,12 +165,15 @@ drive() { # As a unit of the booted systemd.
     ip link del wan0
     until_is StatusText '`wan0`: the interface was taken away'
     plug h1 wan0
-    until_is StatusText 'packets are forwarded'
+    until_is StatusText "$well"
     until_is NRestarts 2
     closed 2
+    programs 4
     systemctl stop inprofiled
     until_is Result success
     closed 0
+    programs 0
+    ! in_kernel || [ -z "$(find /run/inprofiled-pins -mindepth 1 -type d)" ] || { echo "FAIL pins are left"; exit 1; }
     has $log '"left_behind":0'
     # What the first process, which was killed, had switched off is on again: started without leave to switch it is refused.
     sed '/fix_offloads/d' /etc/good.toml >/etc/refused.toml
@@ -142,7 +190,8 @@ drive) drive ;;
     export trial
     trap 'rm -rf "$trial"' EXIT
     cp "$1" "$trial/inprofiled"
-    cp "$here/inprofiled.service" "$here/inprofiled.sysusers" "$0" "$trial/"
+    cp "$here/inprofiled.service" "$here/inprofiled-kernel.conf" "$here/inprofiled.sysusers" "$0" "$trial/"
+    [ "${2-}" != kernel ] || touch "$trial/kernel"
     timeout -k 5 90 unshare --pid --mount --fork --uts --net --cgroup --ipc --kill-child sh "$trial/trial.sh" boot || true
     cat "$trial/result"
     [ "$(tail -n 1 "$trial/result")" = done ]

@@ -89,6 +89,16 @@ fn lost(in_use: u32, named: Option<u32>, bound: Option<u32>) -> bool {
     named != Some(in_use) || bound != Some(in_use)
 }
 
+/// Which ports are out of use or without a link, and why, for people; `None` if none is.
+pub(crate) fn trouble<'p>(
+    ports: impl Iterator<Item = (&'p str, &'p Standing, Option<&'p Link>)>,
+) -> Option<String> {
+    let why =
+        |standing: &Standing, link: Option<&Link>| standing.why().map(str::to_owned).or_else(|| fault(link?));
+    let each = ports.filter_map(|(name, standing, link)| Some(format!("`{name}`: {}", why(standing, link)?)));
+    each.map(|text| text.lines().next().unwrap_or_default().to_owned()).reduce(|a, b| format!("{a}; {b}"))
+}
+
 impl Presence {
     /// Of ports that were just opened.
     ///
@@ -119,9 +129,7 @@ impl Presence {
     /// Which are out of use or without a link, and why, for people; `None` if none is.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        let why = |w: &Watched| w.standing.why().map(str::to_owned).or_else(|| fault(w.link.as_ref()?));
-        let each = self.0.iter().filter_map(|w| Some(format!("`{}`: {}", w.name, why(w)?)));
-        each.map(|text| text.lines().next().unwrap_or_default().to_owned()).reduce(|a, b| format!("{a}; {b}"))
+        trouble(self.0.iter().map(|w| (w.name.as_str(), &w.standing, w.link.as_ref())))
     }
 
     /// Looks; whether anything has changed. `tell` tells the thread that has the packets: the outer error is that there is no

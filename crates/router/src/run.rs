@@ -235,7 +235,8 @@ fn supervise(
 ) -> Result<Ended, String> {
     let Supervised { presence, offloads, closed, link_loss } = supervised;
     let words = |e: io::Error| e.to_string();
-    let mut told = status(hub, presence);
+    let well = "packets are forwarded";
+    let mut told = status(hub, presence.trouble(), well);
     notify.tell(&format!("READY=1\nSTATUS={told}"));
     let every = notify.watchdog().map_or(LOOK, |w| (w / 3).min(LOOK));
     let mut last = None;
@@ -258,7 +259,7 @@ fn supervise(
         if presence.look(offloads, closed, link_loss, &hub.log, tell).map_err(words)? {
             hub.set_links(presence.links());
         }
-        let now = status(hub, presence);
+        let now = status(hub, presence.trouble(), well);
         if now != told {
             notify.tell(&format!("STATUS={now}"));
             told = now;
@@ -311,14 +312,14 @@ impl SlowTasks {
     }
 }
 
-/// Its status, for the service manager.
-fn status(hub: &Hub, presence: &Presence) -> String {
+/// Its status, for the service manager: what is the matter with ports, and with the file, or that all is well.
+pub(crate) fn status(hub: &Hub, trouble: Option<String>, well: &str) -> String {
     let refused = hub
         .reloads()
         .error
         .map(|e| format!("the last reload was refused: {}", e.lines().next().unwrap_or("")));
-    let trouble = presence.trouble().into_iter().chain(refused).reduce(|a, b| format!("{a}; {b}"));
-    trouble.unwrap_or_else(|| "packets are forwarded".to_owned())
+    let trouble = trouble.into_iter().chain(refused).reduce(|a, b| format!("{a}; {b}"));
+    trouble.unwrap_or_else(|| well.to_owned())
 }
 
 fn finish(

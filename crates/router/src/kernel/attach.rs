@@ -6,7 +6,8 @@ use std::path::Path;
 
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::TcAttachOptions;
-use aya::programs::{LinkOrder, ProgramError, SchedClassifier, TcAttachType};
+use aya::programs::{LinkOrder, TcAttachType};
+use inprofile_live::io::sys::interface_index;
 
 use super::maps::{LEAVING, Maps, because};
 use super::pins::Pins;
@@ -49,11 +50,12 @@ fn put(maps: &mut Maps, place: &Place, interface: &str, pin: &Path) -> Result<()
     let refused = |e: &dyn std::error::Error| refused(interface, place.hook, e);
     let program = maps.program(place.program)?;
     if let Ok(old) = PinnedLink::from_pin(pin) {
-        let link = FdLink::from(old).try_into().ok();
-        let taken = link.and_then(|link| program.attach_to_link(link).ok());
-        let at = taken.map(|id| program.take_link(id)).transpose().map_err(|e| refused(&e))?;
-        // One of an interface that has gone takes no program, and another's is of no use here.
-        if at.is_some() && is_at(program, interface, place.at).map_err(|e| refused(&e))? {
+        let link = FdLink::from(old);
+        // Another interface's is of no use here, and that of one that has gone takes no program.
+        let here = interface_index(interface).is_ok_and(|index| interface_of(&link) == Some(index));
+        let link = link.try_into().ok().filter(|_| here);
+        if let Some(id) = link.and_then(|link| program.attach_to_link(link).ok()) {
+            program.take_link(id).map_err(|e| refused(&e))?;
             return Ok(());
         }
     }
@@ -73,11 +75,13 @@ pub fn detach(port: usize, pins: &Pins) -> io::Result<()> {
     pins.links(port).iter().try_for_each(|pin| remove(pin))
 }
 
-/// Whether this program is among those at an interface.
-fn is_at(program: &SchedClassifier, interface: &str, at: TcAttachType) -> Result<bool, ProgramError> {
-    let id = program.info()?.id();
-    let (_, there) = SchedClassifier::query_tcx(interface, at)?;
-    Ok(there.iter().any(|p| p.id() == id))
+/// The interface that a link is at, by its number. To ask which programs are at an interface takes more than this process may.
+fn interface_of(link: &FdLink) -> Option<u32> {
+    let id = format!("link_id:\t{}", link.info().ok()?.id());
+    let told =
+        fs::read_dir("/proc/self/fdinfo").ok()?.filter_map(|e| fs::read_to_string(e.ok()?.path()).ok());
+    let of_link = told.into_iter().find(|told| told.lines().any(|line| line == id))?;
+    of_link.lines().find_map(|line| line.strip_prefix("ifindex:")?.trim().parse().ok())
 }
 
 fn remove(pin: &Path) -> io::Result<()> {

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use inprofile_live::io::PortCounts;
@@ -25,9 +25,9 @@ use crate::log::Log;
 use crate::notify::Notify;
 use crate::offload::{self, Offloads};
 use crate::packets::{Command, Ended, Pulse};
-use crate::presence::{Standing, fault};
+use crate::presence::{Standing, fault, trouble};
 use crate::privileges;
-use crate::run::{Opened, SlowTask, SlowTasks, open_sockets};
+use crate::run::{Opened, SlowTask, SlowTasks, open_sockets, status};
 use crate::snapshot::PortState;
 use crate::sys::{Signals, monotonic};
 use crate::{control, ports, serve};
@@ -163,8 +163,9 @@ pub fn run(config: Config, file: PathBuf, fix_offloads: bool) -> Result<Ended, S
     let pulse = Pulse::default();
     let outcome = std::thread::scope(|scope| {
         let (keeper, told, beat) = (&mut keeper, &hub, &pulse);
-        let keeping = scope.spawn(move || keeper.keep(&queue, told, beat));
-        let minded = mind(&signals, &notify, &hub, &tasks, &pulse, || keeping.is_finished());
+        let (sees, seen) = channel();
+        let keeping = scope.spawn(move || keeper.keep(&queue, told, beat, &sees));
+        let minded = mind(&signals, &notify, &hub, &tasks, &pulse, &seen, || keeping.is_finished());
         hub.stop();
         let kept =
             keeping.join().unwrap_or_else(|_| Err("the thread that minds the kernel's datapath died".into()));
@@ -183,16 +184,21 @@ pub fn run(config: Config, file: PathBuf, fix_offloads: bool) -> Result<Ended, S
     outcome.map(|()| Ended { left_behind: 0 })
 }
 
-/// Handles signals, and tells the watchdog whether commands are answered, until the keeper has ended.
+/// Handles signals, and tells the service manager what is the matter and the watchdog whether commands are answered, until the keeper has
+/// ended.
 fn mind(
     signals: &Signals,
     notify: &Notify,
     hub: &Hub,
     tasks: &SlowTasks,
     pulse: &Pulse,
+    troubles: &Receiver<Option<String>>,
     ended: impl Fn() -> bool,
 ) -> Result<(), String> {
-    notify.tell("READY=1\nSTATUS=packets are forwarded in the kernel");
+    let mut trouble = None;
+    let now = |trouble: &Option<String>| status(hub, trouble.clone(), "packets are forwarded in the kernel");
+    let mut told = now(&trouble);
+    notify.tell(&format!("READY=1\nSTATUS={told}"));
     let every = notify.watchdog().map_or(LOOK, |w| (w / 3).min(LOOK));
     let mut last = None;
     while !ended() {
@@ -202,9 +208,15 @@ fn mind(
             Some(_) => hub.stop(),
             None => {}
         }
-        let now = pulse.count();
-        if last != Some(now) {
-            last = Some(now);
+        trouble = troubles.try_iter().last().unwrap_or(trouble);
+        let status = now(&trouble);
+        if status != told {
+            notify.tell(&format!("STATUS={status}"));
+            told = status;
+        }
+        let beats = pulse.count();
+        if last != Some(beats) {
+            last = Some(beats);
             if notify.watchdog().is_some() {
                 notify.tell("WATCHDOG=1");
             }
@@ -214,13 +226,22 @@ fn mind(
 }
 
 impl Keeper {
-    /// Obeys commands and looks at the ports, until it is told to stop.
-    fn keep(&mut self, commands: &Receiver<Command>, hub: &Hub, pulse: &Pulse) -> Result<(), String> {
+    /// Obeys commands and looks at the ports, and says what is the matter with them, until it is told to stop.
+    fn keep(
+        &mut self,
+        commands: &Receiver<Command>,
+        hub: &Hub,
+        pulse: &Pulse,
+        troubles: &Sender<Option<String>>,
+    ) -> Result<(), String> {
         let mut look = Instant::now();
         loop {
             if Instant::now() >= look {
                 self.look()?;
                 hub.set_links(self.ports.each_ref().map(|p| p.link.clone()));
+                let seen = self.ports.iter().map(|p| (p.name.as_str(), &p.standing, p.link.as_ref()));
+                // Nobody hears it who has ended.
+                let _ = troubles.send(trouble(seen));
                 look = Instant::now() + LOOK;
             }
             pulse.beat();
