@@ -1,8 +1,8 @@
-//! What a packet costs with RED, and with FDD-RED's ledger over it: the question of claim D10 of paper D.
+//! The cost of a packet with RED alone, and with FDD-RED's ledger on top (claim D10 of paper D).
 //!
-//! `bench-ledger [ROUNDS]` prints JSON. Flows of 200 kbit/s, as five share the paper's link, offer a link a twentieth more than it carries;
-//! the queue has the paper's thresholds and buffer. Round-trip times of 20 to 100 ms are told, so that no estimate of them is counted.
-//! In turns, the same packets pass a queue with RED and one with FDD-RED. Counted is all of a packet's way through the queue.
+//! `bench-ledger [ROUNDS]` prints JSON. Flows of 200 kbit/s, as five share the paper's link, load a link to 105 %;
+//! the queue has the paper's thresholds and buffer. Round-trip times of 20 to 100 ms are given, so that no estimate of them is timed.
+//! In turns, the same packets pass a queue with RED and one with FDD-RED. The time is that of a packet's whole way through the queue.
 
 use std::{env, fs, hint};
 
@@ -27,7 +27,7 @@ use inprofile_core::verdict::Silent;
 const FLOWS: [u32; 4] = [5, 100, 1000, 4000];
 /// Packets of a round.
 const PACKETS: u32 = 100_000;
-/// What a flow has of the link, bits a second.
+/// A flow's share of the link in bit/s.
 const SHARE: u64 = 200_000;
 /// Bytes of a packet, and the paper's buffer in packets.
 const SIZE: u32 = 540;
@@ -49,7 +49,7 @@ fn red() -> red::Params {
     }
 }
 
-/// The same under the ledger, and round-trip times told.
+/// The same under the ledger, with round-trip times given.
 fn fdd_red() -> fdd_red::Params {
     let red::Params { min_th, max_th, max_p, common, .. } = red();
     fdd_red::Params {

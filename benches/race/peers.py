@@ -1,6 +1,6 @@
 """Finds, installs and builds what is measured: our own programs, ns-2, ns-3 and DPDK.
 
-Whatever cannot be had is a `Missing` that says why, so that its rows say so too.
+What cannot be had is a `Missing` with the reason, which its rows show.
 """
 
 import os
@@ -42,7 +42,7 @@ class Peer:
     name: str
     version: str
     command: list[str]
-    # What else was tried, and lost.
+    # Alternatives that were tried and were slower.
     notes: list[str] = field(default_factory=list)
 
 

@@ -1,4 +1,4 @@
-//! What a flow costs in memory. The benchmark's row measures pages of the process; here bytes are counted as they are allocated, so that the
+//! The memory that a flow takes. The benchmark's row measures pages of the process; here bytes are counted as they are allocated, so that the
 //! figure is the same on every machine.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -52,8 +52,8 @@ fn most(flows: u64) -> i64 {
     MOST.get() - before
 }
 
-/// From one number of flows to twice as many, so that what a run costs whatever it simulates does not count, and what grows by doubling is
-/// as full in both. These are a 64th and a 32nd of the benchmark's flows, where it is as full again.
+/// The difference between one number of flows and twice as many, so that a run's fixed cost cancels out and what grows by doubling is as
+/// full in both. These are a 64th and a 32nd of the benchmark's flows, where it is as full again.
 #[test]
 fn a_flow_takes_no_more_than_it_did() {
     let (some, twice) = (most(1_563), most(3_125));

@@ -52,8 +52,8 @@ type Ran = PyResult<(Names, Result<Outcome, Failure>)>;
 /// Run every seed of every job on `threads` threads.
 ///
 /// `done(index, results)` is called on this thread as soon as a job's last seed has finished,
-/// `progress(finished, all, under_way)` a few times a second: runs finished, runs in all, and how many those under way are worth by the
-/// share of their time that is simulated. Each run is in up to `per_run` parts on as many of the threads, where that is expected to be
+/// `progress(finished, all, under_way)` a few times a second: runs finished, runs in all, and those under way, each
+/// counted by the share of its time that is simulated. Each run is in up to `per_run` parts on as many of the threads, where that is expected to be
 /// faster. Ctrl-C raises KeyboardInterrupt.
 #[pyfunction]
 #[pyo3(signature = (jobs, threads, trace, done, progress, per_run = 1))]

@@ -69,7 +69,7 @@ impl<C: Clock> LinkQueue<C> {
     }
 }
 
-/// At most so many packets join a queue that nobody looks at before those whose transmission has begun are taken out.
+/// The most packets that join a queue before those whose transmission has begun are taken out.
 const MOST_UNSEEN: u32 = 16;
 
 /// A queue in a run, and its counters.
@@ -77,9 +77,9 @@ const MOST_UNSEEN: u32 = 16;
 pub(crate) struct QueueState<C: Clock> {
     /// The queue, unless there are classes.
     pub fifo: Fifo<QueuedPacket<C>>,
-    /// Computed service: so many packets may join before it is looked at.
+    /// Computed service: the number of packets that may join before those in transmission are next taken out.
     unseen: u32,
-    /// As long as fewer packets wait, the discipline admits the next one and asks nothing else; 0 where it may ask.
+    /// With fewer packets waiting, the discipline admits the next one and looks at nothing else; 0 where it may look.
     admits_below: u32,
     /// The discipline, unless there are classes.
     pub aqm: AnyAqm,
@@ -90,7 +90,7 @@ pub(crate) struct QueueState<C: Clock> {
     /// Packets waiting, integrated over time in packet-picoseconds: each packet's waiting is added when it is admitted (computed
     /// service) or leaves (stepped).
     pub area: u128,
-    /// Of that, within the window, what packets waited that were then dropped.
+    /// The part of it, within the window, that is due to packets that were then dropped.
     pub dropped_area: u128,
     /// The measured window.
     pub window: (Time, Time),
@@ -164,8 +164,8 @@ impl<C: Clock> QueueState<C> {
         })
     }
 
-    /// Stepped service: a packet that came at `since` is dropped at the head of the queue. Told by its time alone: of a packet whose address is
-    /// known, one that is sent would be copied, in pieces other than those it was just written in, which stalls the processor.
+    /// Stepped service: a packet that came at `since` is dropped at the head of the queue. It is passed its time alone: if the packet's
+    /// address were taken, one that is sent would be copied in pieces other than those just written, which stalls the processor.
     #[cold]
     #[inline(never)]
     pub fn drop_head(&mut self, since: Time, now: Time) {

@@ -113,7 +113,7 @@ def watched(queue: Table, flows: list[Table], seconds: float) -> inprofile.Scena
 
 
 def series(scenario: inprofile.Scenario, wanted: dict[str, str], scale: float = 1.0) -> Rows:
-    """The samples of what is wanted, over time; `wanted` has the line of each."""
+    """Samples over time; `wanted` names the line of each quantity."""
     return [
         {"line": wanted[row["what"]], "x": row["t"], "y": row["value"] * scale}
         for row in scenario.run(1).series.to_pylist()

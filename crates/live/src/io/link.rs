@@ -5,12 +5,12 @@ use std::net::IpAddr;
 
 use super::netlink::{HEADER, Message, Netlink, attribute, number};
 
-/// An interface now.
+/// The present state of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Switched on by somebody (IFF_UP).
     pub up: bool,
-    /// Whether the other end is heard: a cable is in and the neighbour is on.
+    /// Whether there is a carrier: a cable is plugged in and the neighbour is on.
     pub carrier: bool,
     /// RFC 2863's ifOperStatus.
     pub operstate: Operstate,
@@ -20,7 +20,7 @@ pub struct Link {
     pub master: Option<u32>,
     /// The longest packet it sends (IFLA_MTU).
     pub mtu: Option<u32>,
-    /// As it is called.
+    /// Its name.
     pub name: String,
     /// The kind of device, such as `bridge` or `veth`; `None`: a driver.
     pub kind: Option<String>,
@@ -96,8 +96,7 @@ impl Netlink {
         self.ask(Message::new(libc::RTM_NEWLINK, 0, &body))
     }
 
-    /// The addresses at an interface, each with the length of its prefix; IPv6's link-local ones, which every interface has,
-    /// last.
+    /// The addresses of an interface, each with its prefix length; IPv6's link-local ones, which every interface has, come last.
     ///
     /// # Errors
     /// The kernel's error.
@@ -119,7 +118,7 @@ impl Netlink {
     }
 
     /// The interfaces whose packets go through this one: VLANs, macvlans, tunnels bound to it, and what is above them; each by its
-    /// number and name. The other end of a veth pair is none.
+    /// number and name. The other end of a veth pair is not one of them.
     ///
     /// # Errors
     /// The kernel's error.
@@ -170,7 +169,7 @@ impl Netlink {
     }
 }
 
-/// Whether every interface has one such as this by itself (RFC 4291 §2.5.6).
+/// Whether it is an address that every interface gives itself (RFC 4291 §2.5.6).
 #[must_use]
 pub fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(a) if a.is_unicast_link_local())

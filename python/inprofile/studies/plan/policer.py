@@ -58,11 +58,11 @@ _LONGEST = 4.0
 _REFINED = 3
 """Bisections between the last burst that is too small and the first that is not: 2^(1/8) is left, 9 %."""
 OTHERS = (0.5, 2.0)
-"""Times the round-trip time that was asked for: what the answer's burst gives there."""
+"""Multiples of the given round-trip time at which the answer's burst is tried."""
 _BUDGET = 4e8
-"""Data packets for all runs, about: fewer seeds where the rate is high."""
+"""About how many data packets all runs have: fewer seeds where the rate is high."""
 _BURSTS = 24
-"""Bursts that are run, about."""
+"""About how many bursts are run."""
 
 FILE = """\
 # What `inprofile plan policer` asked: TCP through a policer, and no other bottleneck.
@@ -194,7 +194,7 @@ class Point:
     timeouts: Estimate
     """Retransmission timeouts of a run."""
     least: float
-    """The share in the run that had least: each has its own round-trip times."""
+    """The least share of any run: each has its own round-trip times."""
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
