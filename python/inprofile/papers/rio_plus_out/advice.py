@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...charts import kinds as draw
 from ...charts.curves import curve
+from ...metrics.measures import Array, Measures
+from ...metrics.stats import SHARE
+from .. import Cell, Paper
 from ..advice import known
+from ..advice_today import Figure
 from .claims import points, profiles, titles
 from .experiments import UNIT
 
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture"]
+__all__ = ["figures", "picture", "today"]
 
 SMALL = "fits-rates"
 #: The weight that RED usually has, and a bucket of a dozen round trips (bytes at 270 kbit/s): of sweeps.
@@ -59,6 +65,32 @@ def figures(report: Report) -> dict[str, float]:
         "used_plus": float(plus["utilisation"].mean()),
         **known("less_used", rio["utilisation"] - plus["utilisation"]),
     }
+
+
+def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
+    """What the largest contract and best effort get of one of today's senders, with the advised buckets."""
+    contracts = profiles(paper)
+    largest = max(contracts, key=lambda group: contracts[group])
+    rio, plus = (cells[Cell(SMALL, "table-1", scheme)] for scheme in titles(paper))
+    tight = cells[Cell(SMALL, "table-1", "rio", "", *TIGHT)]
+
+    def kept(m: Measures) -> Array:
+        return m[f"throughput:{largest}"] / contracts[largest]
+
+    def least(m: Measures) -> Array:
+        return np.asarray(np.min([m[f"throughput:{g}"] / r for g, r in contracts.items()], axis=0))
+
+    return [
+        Figure("big_plus", "share of the largest contract, RI+O (advised)", kept(plus)),
+        Figure("big_rio", "share of the largest contract, RIO", kept(rio)),
+        Figure("big_tight", "share of the largest contract, RIO with lower thresholds", kept(tight)),
+        Figure("least_plus", "least share of a contract, RI+O", least(plus)),
+        Figure("least_rio", "least share of a contract, RIO", least(rio)),
+        Figure("be_plus", "a best-effort flow, RI+O", plus["throughput:be"], "bit/s"),
+        Figure("be_rio", "a best-effort flow, RIO", rio["throughput:be"], "bit/s"),
+        Figure("used_plus", "use of the link, RI+O", plus["utilisation"], bounds=SHARE),
+        Figure("used_rio", "use of the link, RIO", rio["utilisation"], bounds=SHARE),
+    ]
 
 
 def _kept_up_to(report: Report, profile: float, scheme: str) -> float:
