@@ -56,11 +56,24 @@ pub(super) fn refuse_queues<'d: 'r, 'r>(get: impl Fn(&str) -> Option<Entry<'d, '
         let Some(entry) = get(key) else { continue };
         let problem = match *key {
             "rate" => "nothing is shaped in the kernel's datapath",
-            "aggregate" => "in the kernel's datapath only a customer's own packets are metered together",
             _ => "no packet waits in the kernel's datapath",
         };
         entry.wrong::<()>(Wrong::new(problem, format!("leave {key} out, or write {ELSE}")));
     }
+}
+
+/// Refuses the marker of all assured packets together: a second meter behind each customer's.
+pub(super) fn refuse_aggregate<T>(entry: &Entry<'_, '_>, marker: &Mechanism<AnyMarker>) -> Option<T> {
+    let (name, problem) =
+        (marker.name, "only a customer's own packets are metered together in the kernel's datapath");
+    entry.wrong(if METERS.contains(&name) {
+        let instead =
+            "give all their prefixes to one customer who has this marker and the sum of their contracts";
+        Wrong::new(problem, format!("{instead}, or write {ELSE}"))
+    } else {
+        let problem = format!("{problem}, and there is no {name}");
+        Wrong::new(problem, format!("leave aggregate out, or write {ELSE}"))
+    })
 }
 
 /// A class of this name: with a virtual queue where the table has a discipline, and else one that passes everything.

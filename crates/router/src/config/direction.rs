@@ -42,7 +42,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, file_wide: &FileWide<'_>) -> Option<Di
     let section = entry.section(&[&own[..], &role::KEYS].concat())?;
     let kernel = datapath == Datapath::Kernel;
     if kernel {
-        datapath::refuse_queues(|k| section.get(k), &["rate", "aggregate", "shared"]);
+        datapath::refuse_queues(|k| section.get(k), &["rate", "shared"]);
     }
     let rate = if kernel {
         Some(FASTEST)
@@ -97,9 +97,13 @@ pub(super) fn read(entry: &Entry<'_, '_>, file_wide: &FileWide<'_>) -> Option<Di
         return section.get("customers")?.wrong(Wrong::new(problem, "give fewer customers services"));
     }
     nothing_given_away.then_some(())?;
-    if let Some(entry) = section.get("aggregate").filter(|_| !kernel) {
+    if let Some(entry) = section.get("aggregate") {
         let place = direction.place_of_aggregate(packet);
-        direction.aggregate = Some(marker(&entry, registry, &place)?);
+        let aggregate = marker(&entry, registry, &place)?;
+        if kernel {
+            return datapath::refuse_aggregate(&entry, &aggregate);
+        }
+        direction.aggregate = Some(aggregate);
     }
     Some(direction)
 }

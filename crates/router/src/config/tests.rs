@@ -180,6 +180,31 @@ fn values_are_shown_as_they_are() {
     }
 }
 
+/// A second meter behind the customers' is not there: a law that is gets a customer with all prefixes, any other the other datapath.
+#[test]
+fn an_aggregate_is_refused_in_the_kernel_with_what_to_write_instead() {
+    let text = |marker: &str| {
+        format!(
+            "inside = \"a\"\noutside = \"b\"\ndatapath = \"kernel\"\n[upstream]\naggregate = {{ {marker} }}\n[[upstream.customers]]\nname = \"alice\"\nprefix = \"10.0.0.1\"\ncontract = \"1 Mbit/s\"\nmarker = {{ kind = \"token_bucket\", depth = \"30 kB\" }}\n"
+        )
+    };
+    for (marker, words) in [
+        (
+            "kind = \"srtcm\", cbs = \"30 kB\", ebs = \"30 kB\"",
+            "give all their prefixes to one customer who has this marker",
+        ),
+        ("kind = \"twam\"", "and there is no twam\n  leave aggregate out, or write datapath = \"user\""),
+    ] {
+        let problems = read(&text(marker)).unwrap_err();
+        assert!(matches!(&problems[..], [one] if one.contains(words)), "{problems:#?}");
+        read(&text(marker).replace("datapath = \"kernel\"", "").replace(
+            "[upstream]",
+            "[upstream]\nrate = \"9 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"90 packets\" }",
+        ))
+        .unwrap();
+    }
+}
+
 #[test]
 fn what_only_a_simulator_knows_is_refused() {
     let text = |source: &str| {
