@@ -33,6 +33,7 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
     changing_rates(root, model);
     short_slots(root, model);
     headroom(root, model);
+    line_rates(root, model);
     never_there(root, model);
     crate::lockstep::check(root, model);
     crate::read::plan::check(root, model);
@@ -189,6 +190,33 @@ fn headroom(root: &Section<'_, '_>, model: &Model) {
                 format!("write limit = \"{}\" or more, or a smaller xoff", Bytes(needed)),
             );
         }
+    }
+}
+
+/// DCQCN senders that begin at a rate which their port does not have, and wait in its queue.
+fn line_rates(root: &Section<'_, '_>, model: &Model) {
+    let tables = root.get("flows").and_then(|e| e.tables("[[flows]]")).unwrap_or_default();
+    for (group, table) in model.groups.iter().zip(&tables) {
+        let port = match (&group.source, group.route.path.first()) {
+            (Source::Hosts(join), _) => join.rate,
+            (_, Some(first)) => model.direction(*first as usize).rate,
+            _ => continue,
+        };
+        let line = group.tcp.settings.line_rate;
+        let dcqcn = group.tcp.congestion == tcp::Congestion::Linux(tcp::control::Kind::Dcqcn);
+        if !dcqcn || matches!(group.sends(), Traffic::Udp(_)) || line <= port {
+            continue;
+        }
+        let problem = format!(
+            "{} has a port of {port}, but DCQCN's line_rate is {line}: its packets wait in its own queue",
+            group.name
+        );
+        let place = if table.get("tcp").is_some() { table.locate("tcp") } else { table.place().clone() };
+        root.report().warning(
+            &Location { quoted: false, ..place },
+            problem,
+            format!("write line_rate = \"{port}\""),
+        );
     }
 }
 

@@ -115,6 +115,19 @@ fn warnings(text: &str) -> Vec<String> {
     scenario.warnings().iter().map(|w| w.problem.clone()).collect()
 }
 
+/// A flow that begins at a rate which its port does not have is warned of.
+#[test]
+fn a_line_rate_above_the_ports_is_warned_of() {
+    let text = incast(2, MARKS, DCQCN);
+    assert!(warnings(&text).is_empty(), "{:?}", warnings(&text));
+    let said = warnings(&incast(2, MARKS, "congestion = \"dcqcn\""));
+    assert!(
+        said.iter().any(|w| w.contains("a port of 10 Gbit/s, but DCQCN's line_rate is 40 Gbit/s")),
+        "{said:?}"
+    );
+    assert!(warnings(&incast(2, MARKS, "congestion = \"dctcp\"")).is_empty());
+}
+
 /// A pause spreads: the link before the paused one fills its own queue, which pauses those before it; where it does not, that queue loses.
 #[test]
 fn a_pause_spreads_to_the_links_before() {

@@ -64,7 +64,7 @@ def compare(
         typer.Option(
             metavar="A,B,…",
             help="Senders by name, each an experiment of its own: linux (CUBIC), prague, bbr, reno, dctcp,"
-            " ledbat, copa; default: [tcp] of your files, of ours five.",
+            " ledbat, copa, dcqcn; default: [tcp] of your files, of ours five.",
             show_default=False,
         ),
     ] = None,

@@ -57,7 +57,7 @@ def suite(
         typer.Option(
             metavar="NAME",
             help="What rfc7928's standard senders have: newreno (recovery as in Linux; the default), linux"
-            " (CUBIC), rfc, rfc-cubic, bbr, prague, dctcp, ledbat, copa.",
+            " (CUBIC), rfc, rfc-cubic, bbr, prague, dctcp, ledbat, copa, dcqcn.",
             show_default=False,
         ),
     ] = None,

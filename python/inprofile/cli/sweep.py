@@ -73,7 +73,7 @@ def sweep(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="An axis of senders by name: linux (CUBIC), prague, bbr, reno, dctcp, ledbat, copa.",
+            help="An axis of senders by name: linux (CUBIC), prague, bbr, reno, dctcp, ledbat, copa, dcqcn.",
             show_default=False,
         ),
     ] = None,

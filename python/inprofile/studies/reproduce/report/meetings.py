@@ -45,6 +45,7 @@ _SENDERS = {
     "newreno": "Reno",
     "ledbat": "LEDBAT",
     "copa": "Copa",
+    "dcqcn": "DCQCN",
 }
 
 
