@@ -116,6 +116,13 @@ pub fn cpu_time() -> Duration {
     Duration::new(t.tv_sec.unsigned_abs(), t.tv_nsec as u32)
 }
 
+/// CPU time that this thread has used.
+#[must_use]
+pub fn own_cpu_time() -> Duration {
+    let t = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(t.tv_sec.unsigned_abs(), t.tv_nsec as u32)
+}
+
 /// Packets that left for the measured link.
 #[must_use]
 pub fn through(scenario: &Scenario, outcome: &Outcome) -> u64 {

@@ -10,7 +10,11 @@ use inprofile_core::rng::Rng;
 use inprofile_sim::engine;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Outcome;
-use inprofile_sim::parts::{self, balance::balanced, cut::Cut};
+use inprofile_sim::parts::{
+    self,
+    balance::{balanced, best},
+    cut::Cut,
+};
 
 fn whole(network: Network) -> Outcome {
     engine::run(network, &AtomicBool::new(false), None).expect("it runs")
@@ -122,6 +126,22 @@ fn a_tree_is_cut_where_parts_have_about_as_much_to_do() {
     assert!(found.speed_up > 1.1 && found.cut.lookahead().0 >= 2_000_000_000, "{found:?}");
     let slow = balanced(&tree(&[]).network(1, false), 2);
     assert_eq!(slow.whole, Some("waiting and what crosses would cost more than parts save"));
+}
+
+/// What crosses is foretold within 15 %: from rates, of senders that fill the links.
+#[test]
+fn what_crosses_is_foretold() {
+    let scenario = tree(&[("duration", "4 s")]);
+    let network = || scenario.network(1, false);
+    let found = best(&network(), 2);
+    assert_eq!(found.cut.parts(), 2);
+    let reached = AtomicU64::new(0);
+    let (_, windows) =
+        parts::run_counted(network(), &found.cut, 1, &AtomicBool::new(false), &reached).expect("it runs");
+    let each_second = windows.crossed as f64 / 4.0;
+    assert!((each_second / found.crossing - 1.0).abs() < 0.15, "{each_second} of {}", found.crossing);
+    // The last window begins within its lookahead, and what has no event, before the end.
+    assert!((3_900_000_000_000..4_000_000_000_001).contains(&reached.into_inner()));
 }
 
 #[test]

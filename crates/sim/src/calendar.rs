@@ -271,6 +271,22 @@ impl<C: Clock> Calendar<C> {
         first.into_iter().chain(sorted).min_by(order::<C>)
     }
 
+    /// When the soonest event is. The current bucket stays current: what comes from other parts of the run may be sooner than the next.
+    pub(crate) fn soonest(&self) -> Option<u64> {
+        let sorted =
+            self.current.last().into_iter().chain(self.late.peek().map(|l| &l.0)).map(|e| e.at).min();
+        let first = self.in_order.front().map(|e| e.at);
+        let to_come = || {
+            let head = match (self.next_nonempty(), self.beyond_ring.values().next()) {
+                (Some(bucket), _) => self.ring[(bucket % RING_BUCKETS) as usize],
+                (None, beyond) => beyond.copied().unwrap_or(NONE),
+            };
+            let link = |place: u32| self.links.get(place as usize);
+            successors(link(head), |l| link(l.next)).map(|l| l.event.at).min()
+        };
+        first.into_iter().chain(sorted.or_else(to_come)).min()
+    }
+
     /// Takes the soonest event that is not in the ordered series.
     #[inline]
     fn pop_sorted(&mut self) -> Option<Event> {
@@ -459,6 +475,7 @@ mod tests {
             if take {
                 plain.sort_by(order::<C>);
                 let want = plain.remove(0);
+                assert_eq!(calendar.soonest(), Some(want.at));
                 assert_eq!(calendar.peek().map(|e| (e.at, e.tie())), Some((want.at, want.tie())));
                 let got = calendar.pop().expect("the calendar lost an event");
                 assert_eq!((got.at, got.tie()), (want.at, want.tie()));

@@ -250,6 +250,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         if flow_control.is_some() {
             world.links.iter_mut().for_each(Link::refuse_bypass);
         }
+        if let Some(border) = &mut world.border {
+            border.expect_flows(&world.flows);
+        }
         world.flow_control = flow_control;
         world.shared = shared;
 

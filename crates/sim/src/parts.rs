@@ -17,7 +17,9 @@ mod merge;
 mod split;
 mod windows;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, PoisonError};
 
 use crate::clock::Exact;
 use crate::engine::{Failure, Hosts, Run, run_seen};
@@ -42,6 +44,25 @@ impl Part<'_> {
     }
 }
 
+/// The run of each part, made ready on as many threads: each has room for all flows.
+fn made_ready(networks: Vec<Network>, plan: &Plan, cut: &Cut, threads: usize) -> Vec<Run<Exact, false>> {
+    let helpers = threads.min(networks.len()).saturating_sub(1);
+    let (to_do, made) = (Mutex::new((0..).zip(networks).collect::<Vec<_>>()), Mutex::new(BTreeMap::new()));
+    let next = || to_do.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let work = || {
+        while let Some((number, network)) = next() {
+            let run = Run::part(network, plan, None, Hosts::Simulated, Some(Part { cut, number }));
+            made.lock().unwrap_or_else(PoisonError::into_inner).insert(number, run);
+        }
+    };
+    std::thread::scope(|scope| {
+        // Where the system has no more threads, those that there are do it all.
+        (0..helpers).map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).for_each(drop);
+        work();
+    });
+    made.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+}
+
 /// Runs a network to its end in these parts on up to so many threads. The outcome is that of [`run_seen`], but for
 /// [`Outcome::events`]: what crosses from one part to another is an event there.
 ///
@@ -64,6 +85,8 @@ pub struct Windows {
     pub count: u64,
     /// The events of the part that had most of them, over all windows: what is done one after the other, however many threads there are.
     pub critical: u64,
+    /// How many packets went from one part to another.
+    pub crossed: u64,
 }
 
 /// The same with a count of the windows, of which there are none in one piece.
@@ -82,12 +105,7 @@ pub fn run_counted(
     }
     let plan = Plan::of(&network, false, Some(cut));
     let homes = merge::Homes::of(&network, cut);
-    let parts = (0..).zip(split::split(network, cut));
-    let mut parts: Vec<Run<Exact, false>> = parts
-        .map(|(number, network)| {
-            Run::part(network, &plan, None, Hosts::Simulated, Some(Part { cut, number }))
-        })
-        .collect();
+    let mut parts = made_ready(split::split(network, cut), &plan, cut, threads);
     let windows = windows::run(&mut parts, cut.lookahead(), threads, stop, reached)?;
     let outcome = merge::merge(parts, &homes).map_or(Err(Failure::Stopped), Run::close)?;
     Ok((outcome, windows))

@@ -246,11 +246,20 @@ fn lookahead(network: &Network, services: &[Service], crossing: &[bool]) -> Vec<
     least.into_iter().map(|least| Duration(least.unwrap_or(0))).collect()
 }
 
-/// Events per second, roughly: three for each full packet through the slowest queue that counts.
+/// Events per second, roughly: three for each full packet, where each flow has its share of the slowest of its links.
 pub(crate) fn expected_events(network: &Network) -> f64 {
-    let packet = network.flows.first().map_or(1000, |f| f.transport.packet());
-    let slowest = network.links.iter().filter(|l| l.reported).map(|l| l.rate.0).min();
-    3.0 * slowest.unwrap_or(1_000_000) as f64 / 8.0 / f64::from(packet)
+    let shares = shares(network);
+    let packets =
+        network.flows.iter().zip(shares).map(|(f, rate)| rate / 8.0 / f64::from(f.transport.packet().max(1)));
+    3.0 * packets.filter(|packets| packets.is_finite()).sum::<f64>()
+}
+
+/// What each flow gets in bit/s, roughly, if it asks for all it can get: a link's flows share it evenly.
+pub(crate) fn shares(network: &Network) -> Vec<f64> {
+    let mut flows = vec![0u32; network.links.len()];
+    network.flows.iter().flat_map(|f| &f.path).for_each(|&l| flows[l as usize] += 1);
+    let share = |&l: &u32| network.links[l as usize].rate.0 as f64 / f64::from(flows[l as usize].max(1));
+    network.flows.iter().map(|f| f.path.iter().map(share).fold(f64::INFINITY, f64::min)).collect()
 }
 
 /// The longest propagation delay from a sender to its receiver and back.

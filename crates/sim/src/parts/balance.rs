@@ -1,20 +1,27 @@
 //! Where to cut a network, so that every part has about as much to do: an estimate from rates, before anything runs.
 //!
-//! Sets of nodes that stay together are handed out, the largest first, each to the part that would then be done soonest, and moved
-//! while that helps. A longer lookahead means fewer meetings, but larger sets; a few lengths are tried.
+//! Sets of nodes that stay together are handed out, the largest first, each to the part that would then be done soonest; or parts are grown,
+//! each from the largest set that is left, along links with most packets. Then sets are moved while that helps, and the faster of both cuts
+//! counts. A longer lookahead means fewer meetings, but larger sets; a few lengths are tried.
+
+use std::collections::BinaryHeap;
 
 use inprofile_core::units::Duration;
 
 use crate::network::{Network, Transport};
 use crate::parts::cut::{Cut, keeps_whole, together};
+use crate::plan::shares;
 
 /// What is done for a data packet and its acknowledgement, in nanoseconds: at the sender, at the receiver, at a link that is reported, at
-/// one of a flow's own; at each link from one part to another, in both of them. About what is measured.
-const SEND: f64 = 90.0;
-const RECEIVE: f64 = 50.0;
+/// one of a flow's own; at each end of a link from one part to another. In proportion as `bench-parts` measures them in a tree of ten
+/// thousand flows, and as long as they take where everything is in a cache near the processor.
+const SEND: f64 = 190.0;
+const RECEIVE: f64 = 100.0;
 const LINK: f64 = 40.0;
 const OWN_LINK: f64 = 5.0;
-const CROSS: f64 = 40.0;
+const CROSS: f64 = 14.0;
+/// A flow made ready, in every part; likewise.
+const SET_UP: f64 = 1000.0;
 /// A meeting of all threads, in nanoseconds.
 const MEETING: f64 = 3000.0;
 /// How many lengths of lookahead are tried.
@@ -29,6 +36,10 @@ const PASSES: usize = 4;
 pub struct Balanced {
     /// The cut.
     pub cut: Cut,
+    /// What is done in one piece for each second of the run, in seconds.
+    pub work: f64,
+    /// How many packets go from one part to another each second.
+    pub crossing: f64,
     /// How many times as fast as in one piece the run should be, if each part has a core.
     pub speed_up: f64,
     /// The share of the work in the part with most of it.
@@ -64,7 +75,14 @@ pub fn best(network: &Network, parts: u32) -> Balanced {
 }
 
 fn whole(network: &Network, why: &'static str) -> Balanced {
-    Balanced { cut: Cut::none(network), speed_up: 1.0, largest: 1.0, whole: Some(why) }
+    Balanced {
+        cut: Cut::none(network),
+        work: 0.0,
+        crossing: 0.0,
+        speed_up: 1.0,
+        largest: 1.0,
+        whole: Some(why),
+    }
 }
 
 /// Lengths of lookahead to try: of the delays that there are, the longest first.
@@ -87,14 +105,9 @@ struct Load {
 
 impl Load {
     fn of(network: &Network) -> Load {
-        let mut flows = vec![0u32; network.links.len()];
-        network.flows.iter().flat_map(|f| &f.path).for_each(|&l| flows[l as usize] += 1);
         let mut load = Load { nodes: vec![0.0; network.nodes.len()], links: vec![0.0; network.links.len()] };
-        for f in &network.flows {
+        for (f, fair) in network.flows.iter().zip(shares(network)) {
             let bits = 8.0 * f64::from(f.transport.packet().max(1));
-            let share =
-                |&l: &u32| network.links[l as usize].rate.0 as f64 / f64::from(flows[l as usize].max(1));
-            let fair = f.path.iter().map(share).fold(f64::INFINITY, f64::min);
             let asked = match &f.transport {
                 Transport::Udp(udp) => udp.rate.0 as f64,
                 Transport::Video(_, video) => video.highest.0 as f64,
@@ -138,14 +151,26 @@ fn try_length(network: &Network, load: &Load, parts: u32, shortest: Duration) ->
             sets.beside[b as usize].push((a, *packets));
         }
     }
-    let part = sets.hand_out(parts);
-    let cut = Cut::wanted(network, |node| part[number[node as usize] as usize]);
-    let (work, all) = (sets.done_by(&part, parts), sets.work.iter().sum::<f64>());
-    let largest = work.iter().copied().fold(0.0, f64::max);
-    let meetings = 1e12 / cut.lookahead().0.max(1) as f64;
-    let speed_up = all / (largest + meetings * MEETING);
-    Balanced { speed_up, largest: largest / work.iter().sum::<f64>(), whole: None, cut }
+    let all = sets.work.iter().sum::<f64>();
+    let judged = |part: Vec<u32>| {
+        let cut = Cut::wanted(network, |node| part[number[node as usize] as usize]);
+        let work = sets.done_by(&part, parts);
+        let largest = work.iter().copied().fold(0.0, f64::max);
+        let meetings = 1e12 / cut.lookahead().0.max(1) as f64;
+        let (ready, time) = (SET_UP * network.flows.len() as f64, network.duration.secs());
+        let in_parts = ready + (largest + meetings * MEETING) * time;
+        let speed_up = (ready + all * time) / in_parts;
+        let crossing =
+            network.links.iter().zip(&load.links).filter(|(l, _)| cut.crosses(l)).map(|(_, n)| n).sum();
+        let largest = largest / work.iter().sum::<f64>();
+        Balanced { work: all / 1e9, crossing, speed_up, largest, whole: None, cut }
+    };
+    let (spread, grown) = (judged(sets.spread(parts)), judged(sets.grown(parts)));
+    if spread.speed_up > grown.speed_up { spread } else { grown }
 }
+
+/// The part of a set that has none yet.
+const NOWHERE: u32 = u32::MAX;
 
 /// Sets of nodes that stay together.
 struct Sets {
@@ -156,14 +181,72 @@ struct Sets {
 }
 
 impl Sets {
-    /// The part of each.
-    fn hand_out(&self, parts: u32) -> Vec<u32> {
-        const NOWHERE: u32 = u32::MAX;
+    /// The part of each: the largest first, each to the part that would then be done soonest.
+    fn spread(&self, parts: u32) -> Vec<u32> {
+        let mut part = vec![NOWHERE; self.work.len()];
+        self.improve(&mut part, parts);
+        part
+    }
+
+    /// The part of each: one part after another begins with the largest that has none yet, and takes those whose packets go there
+    /// rather than elsewhere, until it has its share of what is left.
+    fn grown(&self, parts: u32) -> Vec<u32> {
+        let order = self.largest_first();
+        let all_packets: Vec<f64> = self.beside.iter().map(|b| b.iter().map(|(_, n)| n).sum()).collect();
+        let mut part = vec![NOWHERE; self.work.len()];
+        let mut left: f64 = self.work.iter().sum();
+        for p in 0..parts - 1 {
+            let share = left / f64::from(parts - p);
+            let mut done = 0.0;
+            let mut near = BinaryHeap::new();
+            let mut packets_there = vec![0.0; self.work.len()];
+            for &begin in &order {
+                near.push((0, 0, begin));
+                while let Some((_, packets, set)) = near.pop() {
+                    let over = done + self.work[set] - share;
+                    let overtaken = packets < packets_there[set] as u64;
+                    if part[set] != NOWHERE || overtaken || done > 0.0 && over > share - done {
+                        continue;
+                    }
+                    part[set] = p;
+                    done += self.work[set];
+                    for &(other, packets) in &self.beside[set] {
+                        let other = other as usize;
+                        let there = &mut packets_there[other];
+                        *there += packets;
+                        near.push((
+                            (1000.0 * *there / all_packets[other].max(1.0)) as u64,
+                            *there as u64,
+                            other,
+                        ));
+                    }
+                }
+                if done >= share {
+                    break;
+                }
+            }
+            left -= done;
+        }
+        part.iter_mut().filter(|p| **p == NOWHERE).for_each(|p| *p = parts - 1);
+        self.improve(&mut part, parts);
+        part
+    }
+
+    fn largest_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.work.len()).collect();
         order.sort_by(|a, b| self.work[*b].total_cmp(&self.work[*a]).then(a.cmp(b)));
+        order
+    }
+
+    /// Sets are handed out, or moved, to the part where they cost least, while that helps.
+    fn improve(&self, part: &mut [u32], parts: u32) {
+        let order = self.largest_first();
         let each = self.work.iter().sum::<f64>() / f64::from(parts);
-        let mut part = vec![NOWHERE; self.work.len()];
         let mut done = vec![0.0; parts as usize];
+        part.iter()
+            .zip(&self.work)
+            .filter(|(p, _)| **p != NOWHERE)
+            .for_each(|(p, work)| done[*p as usize] += work);
         for pass in 0..=PASSES {
             let mut moved = false;
             for &set in &order {
@@ -177,7 +260,7 @@ impl Sets {
                         let there = part[*other as usize];
                         there != NOWHERE && there != p
                     });
-                    let crossing = 2.0 * CROSS * apart.map(|(_, packets)| packets).sum::<f64>();
+                    let crossing = CROSS * apart.map(|(_, packets)| packets).sum::<f64>();
                     (done[p as usize] + self.work[set]).max(each) + crossing
                 };
                 let best =
@@ -191,7 +274,6 @@ impl Sets {
                 break;
             }
         }
-        part
     }
 
     /// What each part does every second, in nanoseconds, with what crosses its border.

@@ -6,6 +6,7 @@ use inprofile_core::signal::Signal;
 
 use crate::clock::Clock;
 use crate::event::EventKind;
+use crate::flow::FlowState;
 use crate::network::{Network, SignalPath};
 use crate::packet::InFlight;
 use crate::parts::Part;
@@ -23,9 +24,18 @@ pub(crate) struct Border {
     by_signal: Vec<Option<u32>>,
     /// Links to other parts that are served on demand.
     pub gates: Vec<u32>,
+    /// For each flow, how long an acknowledgement without an option is; [`NOTED`] if slots hold more of its packets.
+    headers: Vec<u32>,
     /// What has left for each part, in the order in which that became known.
-    pub out: Vec<Vec<Letter>>,
+    pub out: Vec<Parcel>,
+    /// When the first of that arrives.
+    pub soonest: u64,
+    /// How many packets have left.
+    pub crossed: u64,
 }
+
+/// No packet is as long.
+const NOTED: u32 = u32::MAX;
 
 impl Border {
     /// Nothing has left yet.
@@ -48,34 +58,51 @@ impl Border {
             over: network.links.iter().map(|l| cut.part_of(l.to)).collect(),
             by_signal: network.signals.iter().map(end).collect(),
             gates: (0..network.links.len() as u32).filter(gate).collect(),
-            out: (0..cut.parts()).map(|_| Vec::new()).collect(),
+            headers: Vec::new(),
+            out: (0..cut.parts()).map(|_| Parcel::default()).collect(),
+            soonest: u64::MAX,
+            crossed: 0,
         }
+    }
+
+    /// The flows of the run, now that there are some.
+    pub fn expect_flows<C: Clock>(&mut self, flows: &[FlowState<C>]) {
+        let noted = |f: &FlowState<C>| f.delays.is_some() || f.tells_bytes();
+        self.headers = flows.iter().map(|f| if noted(f) { NOTED } else { f.header }).collect();
     }
 }
 
 /// What arrives in another part.
+#[derive(Debug, Default)]
+pub(crate) struct Parcel {
+    packets: Vec<Letter>,
+    /// The SACK options of those that have one.
+    sacks: Vec<Sack>,
+    /// What else the slots of packets hold, of those that have it.
+    notes: Vec<(Delays, Option<ByteOption>)>,
+    /// Signals at the end of this path, and when.
+    signals: Vec<(u64, u32, Vec<Signal>)>,
+}
+
+/// A packet at the end of a link.
 #[derive(Debug)]
-pub(crate) struct Letter {
+struct Letter {
+    packet: InFlight,
     /// When, as [`Clock::bits`].
-    pub at: u64,
-    /// What.
-    content: Content,
+    at: u64,
+    link: u32,
+    /// Whether it has a SACK option.
+    sack: bool,
+    /// Whether its slot holds anything else.
+    notes: bool,
 }
 
-#[derive(Debug)]
-enum Content {
-    /// A packet at the end of a link, with its options, if it has any.
-    Packet(u32, InFlight, Option<Box<Options>>),
-    /// Signals at the end of their path.
-    Signals(u32, Vec<Signal>),
-}
+const _: () = assert!(size_of::<Letter>() == 64, "a cache line");
 
-/// What the slot of a packet has beside it.
-#[derive(Debug)]
-struct Options {
-    sack: Sack,
-    delays: Delays,
-    bytes: Option<ByteOption>,
+impl Parcel {
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.signals.is_empty()
+    }
 }
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -83,21 +110,26 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline(never)]
     pub(crate) fn leave(&mut self, slot: u32, link: u32, at: C) {
         let packet = *self.packets.get(slot);
-        let flow = &self.flows[packet.packet.flow.0 as usize];
-        // Without an option, that it has none: what the slot had before is another's.
-        let acknowledges = !packet.forward() && (packet.packet.size > flow.header || flow.tells_bytes());
-        let options = (acknowledges || flow.delays.is_some()).then(|| {
-            Box::new(Options {
-                sack: self.packets.sack(slot),
-                delays: self.packets.delays(slot),
-                bytes: if flow.tells_bytes() { self.packets.byte_option(slot) } else { None },
-            })
-        });
-        self.packets.remove(slot);
-        if let Some(border) = &mut self.border {
-            let to = border.over[link as usize] as usize;
-            border.out[to].push(Letter { at: at.bits(), content: Content::Packet(link, packet, options) });
+        let Some(border) = &mut self.border else { return };
+        let flow = packet.packet.flow.0 as usize;
+        let (mut sack, mut notes) = (!packet.forward() && packet.packet.size > border.headers[flow], false);
+        let out = &mut border.out[border.over[link as usize] as usize];
+        if border.headers[flow] == NOTED {
+            // An acknowledgement without an option has to say so: what its slot had before is another's.
+            let flow = &self.flows[flow];
+            let counted = flow.tells_bytes();
+            sack = !packet.forward() && (counted || packet.packet.size > flow.header);
+            notes = true;
+            let bytes = if counted { self.packets.byte_option(slot) } else { None };
+            out.notes.push((self.packets.delays(slot), bytes));
         }
+        if sack {
+            out.sacks.push(self.packets.sack(slot));
+        }
+        self.packets.remove(slot);
+        border.crossed += 1;
+        border.soonest = border.soonest.min(at.bits());
+        out.packets.push(Letter { packet, at: at.bits(), link, sack, notes });
     }
 
     /// The signals just posted on a path will arrive at `at`. False: they stay in this part.
@@ -105,28 +137,31 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let Some(border) = &mut self.border else { return false };
         let Some(to) = border.by_signal[path as usize] else { return false };
         let signals = self.signals.take_posted(path);
-        border.out[to as usize].push(Letter { at: at.bits(), content: Content::Signals(path, signals) });
+        border.soonest = border.soonest.min(at.bits());
+        border.out[to as usize].signals.push((at.bits(), path, signals));
         true
     }
 
-    /// Something has left another part for this one.
-    pub(crate) fn take_letter(&mut self, letter: Letter) {
-        let at = C::from_bits(letter.at);
-        debug_assert!(at >= self.now, "what arrives comes after the window that has been simulated");
-        match letter.content {
-            Content::Packet(link, packet, options) => {
-                let slot = self.packets.take_in(packet);
-                if let Some(options) = options {
-                    self.packets.set_sack(slot, options.sack);
-                    self.packets.set_delays(slot, options.delays);
-                    self.packets.set_byte_option(slot, options.bytes);
-                }
-                self.schedule_arrival(at, link, slot);
+    /// Something has left another part for this one. The parcel is empty afterwards, with room for the next.
+    pub(crate) fn take_parcel(&mut self, parcel: &mut Parcel) {
+        let (mut sacks, mut notes) = (parcel.sacks.drain(..), parcel.notes.drain(..));
+        for letter in parcel.packets.drain(..) {
+            let at = C::from_bits(letter.at);
+            debug_assert!(at >= self.now, "what arrives comes after the window that has been simulated");
+            let slot = self.packets.take_in(letter.packet);
+            if letter.sack {
+                self.packets.set_sack(slot, sacks.next().unwrap_or_default());
             }
-            Content::Signals(path, signals) => {
-                self.signals.expect(path, signals);
-                self.schedule(at, EventKind::Signals(path));
+            if letter.notes {
+                let (delays, bytes) = notes.next().unwrap_or_default();
+                self.packets.set_delays(slot, delays);
+                self.packets.set_byte_option(slot, bytes);
             }
+            self.schedule_arrival(at, letter.link, slot);
+        }
+        for (at, path, signals) in parcel.signals.drain(..) {
+            self.signals.expect(path, signals);
+            self.schedule(C::from_bits(at), EventKind::Signals(path));
         }
     }
 
@@ -141,11 +176,15 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Nothing that has not left yet leaves this part sooner than the lookahead after this, as [`Clock::bits`].
-    pub(crate) fn earliest(&mut self) -> u64 {
-        let event = self.calendar.peek().map_or(u64::MAX, |e| e.at);
-        let gates = self.border.iter().flat_map(|b| &b.gates);
-        let acts = gates.filter_map(|l| self.links[*l as usize].on_demand.as_ref()).map(|o| o.next().bits());
-        acts.fold(event, u64::min)
+    /// The earliest moment at which anything may still leave this part, less the lookahead, or arrives in another one, as [`Clock::bits`].
+    pub(crate) fn earliest(&self) -> u64 {
+        let Some(border) = &self.border else { return u64::MAX };
+        let event = self.calendar.soonest().unwrap_or(u64::MAX);
+        let acts = border
+            .gates
+            .iter()
+            .filter_map(|l| self.links[*l as usize].on_demand.as_ref())
+            .map(|o| o.next().bits());
+        acts.fold(event.min(border.soonest), u64::min)
     }
 }

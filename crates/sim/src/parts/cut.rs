@@ -141,20 +141,21 @@ pub(crate) fn together(network: &Network, shortest: Duration) -> Together {
         if matches!(f.transport, Transport::Web(..) | Transport::Video(..)) {
             all.join(f.from, f.to);
         }
-        // Who is told of a window is told when all has been received, too.
-        if f.marker.as_ref().is_some_and(|marker| told(marker.oracle())) {
+        // Who is told of a window is told when all has been received, too, if there is an end.
+        let ends = matches!(f.transport, Transport::Transfer(..));
+        if ends && f.marker.as_ref().is_some_and(|marker| told(marker.oracle())) {
             all.join(f.from, f.to);
         }
         for &l in &f.path {
             let link = &network.links[l as usize];
             if link.queue.aqms().any(|aqm| told(aqm.oracle())) {
                 all.join(f.from, link.from);
-                all.join(f.from, f.to);
+                all.join(link.from, if ends { f.to } else { f.from });
             }
             // An edge is told of what arrives at its node over a link.
             if asks[link.to as usize] {
                 all.join(f.from, link.to);
-                all.join(f.from, f.to);
+                all.join(link.to, if ends { f.to } else { f.from });
             }
         }
     }

@@ -4,7 +4,7 @@
 //! a part is laid out for the others, with the part's earliest moment, and everybody finds the end of the next window from these. Two
 //! sets of both take turns, so that a thread that is ahead writes into one while others still read the other.
 
-use std::mem::take;
+use std::mem::{swap, take};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::clock::Exact;
 use crate::engine::{Failure, Run};
 use crate::event::EventKind;
 use crate::parts::Windows;
-use crate::parts::border::Letter;
+use crate::parts::border::Parcel;
 
 /// How often a thread looks whether the others have come before it sleeps: some microseconds.
 const LOOKS: u32 = 4096;
@@ -34,7 +34,7 @@ pub(crate) fn run(
     let all = parts.len();
     let each = all.div_ceil(threads.max(1));
     // Mechanisms that begin at once may have signalled already.
-    let first = parts.iter_mut().map(earliest).min().unwrap_or(u64::MAX);
+    let first = parts.iter().map(|run| run.world.earliest()).min().unwrap_or(u64::MAX);
     let shared = Shared {
         turns: [Turn::new(all), Turn::new(all)],
         first,
@@ -61,10 +61,11 @@ pub(crate) fn run(
         }
         shared.work(own)
     });
+    let crossed = parts.iter().filter_map(|run| run.world.border.as_ref()).map(|border| border.crossed).sum();
     if shared.turns.iter().any(|t| t.stopped.load(Ordering::Relaxed)) {
         Err(Failure::Stopped)
     } else {
-        Ok(windows)
+        Ok(Windows { crossed, ..windows })
     }
 }
 
@@ -73,8 +74,8 @@ type Group<'a> = Vec<(usize, &'a mut Run<Exact, false>)>;
 
 /// What parts lay out for each other.
 struct Turn {
-    /// What leaves for each part, from each part: `letters[to][from]`.
-    letters: Vec<Vec<Mutex<Vec<Letter>>>>,
+    /// What leaves for each part, from each part: `parcels[to][from]`.
+    parcels: Vec<Vec<Mutex<Parcel>>>,
     /// The earliest moment at which anything may still leave each part.
     earliest: Vec<AtomicU64>,
     /// How many events each part has handled.
@@ -87,7 +88,7 @@ impl Turn {
     fn new(parts: usize) -> Turn {
         let boxes = || (0..parts).map(|_| Mutex::default()).collect();
         Turn {
-            letters: (0..parts).map(|_| boxes()).collect(),
+            parcels: (0..parts).map(|_| boxes()).collect(),
             earliest: (0..parts).map(|_| AtomicU64::new(u64::MAX)).collect(),
             events: (0..parts).map(|_| AtomicU64::new(0)).collect(),
             stopped: AtomicBool::new(false),
@@ -114,12 +115,13 @@ impl Shared<'_> {
             let (here, before) = (&self.turns[turn], &self.turns[1 - turn]);
             let until = earliest.saturating_add(self.lookahead.0);
             for (place, run) in &mut parts {
-                collect(run, &before.letters[*place]);
+                collect(run, &before.parcels[*place]);
                 self.simulate(run, *place, until, here);
             }
             if !self.meeting.meet() || here.stopped.load(Ordering::Relaxed) {
                 return windows;
             }
+            self.reached.fetch_max(earliest, Ordering::Relaxed);
             windows.count += 1;
             windows.critical += most(&here.events);
             if parts.iter().all(|(_, run)| run.over) {
@@ -129,7 +131,7 @@ impl Shared<'_> {
         }
         // All end in the same window. What is still on its way counts as in flight.
         for (place, run) in parts {
-            self.turns.iter().for_each(|turn| collect(run, &turn.letters[place]));
+            self.turns.iter().for_each(|turn| collect(run, &turn.parcels[place]));
         }
         windows
     }
@@ -139,27 +141,19 @@ impl Shared<'_> {
         let pause = EventKind::Pause;
         run.world.calendar.push(Event::new(until, pause.rank(), pause.pack()));
         let (nobody, events) = (AtomicU64::new(0), run.events);
-        let reached = if place == 0 { self.reached } else { &nobody };
-        if run.advance(self.stop, reached).is_err() || self.stop.load(Ordering::Relaxed) {
+        if run.advance(self.stop, &nobody).is_err() || self.stop.load(Ordering::Relaxed) {
             here.stopped.store(true, Ordering::Relaxed);
         }
         here.events[place].store(run.events - events, Ordering::Relaxed);
-        here.earliest[place].store(earliest(run), Ordering::Relaxed);
+        here.earliest[place].store(run.world.earliest(), Ordering::Relaxed);
         if let Some(border) = &mut run.world.border {
-            for (to, letters) in border.out.iter_mut().enumerate().filter(|(_, letters)| !letters.is_empty())
-            {
-                let mut there = here.letters[to][place].lock().unwrap_or_else(PoisonError::into_inner);
-                there.append(letters);
+            border.soonest = u64::MAX;
+            for (to, parcel) in border.out.iter_mut().enumerate().filter(|(_, parcel)| !parcel.is_empty()) {
+                // What was in it before has been taken in the window between.
+                swap(&mut *here.parcels[to][place].lock().unwrap_or_else(PoisonError::into_inner), parcel);
             }
         }
     }
-}
-
-/// The earliest moment at which anything may still leave a part, or arrives in another one.
-fn earliest(run: &mut Run<Exact, false>) -> u64 {
-    let letters = run.world.border.iter().flat_map(|border| border.out.iter().flatten());
-    let on_its_way = letters.map(|letter| letter.at).min().unwrap_or(u64::MAX);
-    on_its_way.min(run.world.earliest())
 }
 
 fn least(of: &[AtomicU64]) -> u64 {
@@ -171,10 +165,9 @@ fn most(of: &[AtomicU64]) -> u64 {
 }
 
 /// A part takes what has been laid out for it.
-fn collect(run: &mut Run<Exact, false>, letters: &[Mutex<Vec<Letter>>]) {
-    for from in letters {
-        let letters = take(&mut *from.lock().unwrap_or_else(PoisonError::into_inner));
-        letters.into_iter().for_each(|letter| run.world.take_letter(letter));
+fn collect(run: &mut Run<Exact, false>, parcels: &[Mutex<Parcel>]) {
+    for from in parcels {
+        run.world.take_parcel(&mut from.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
