@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...charts import kinds as draw
+from ...metrics.measures import Measures
+from ...metrics.stats import SHARE
+from .. import Cell, Paper
 from ..advice import known
+from ..advice_today import Figure
 from .measure import RATE
 
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture"]
+__all__ = ["figures", "picture", "today"]
 
 #: By title, scheme and variant.
 LINES = {
@@ -22,9 +26,7 @@ LINES = {
     "FQ-CoDel": ("fdd", "fq-codel"),
 }
 #: The network in which RED is unfair; the paper's own in steady state, without the queue in round-trip times.
-WIDE, BASE_LONG = "wide", "all-drops-base-long"
-#: Where flows do not start together, to which RED's printed drops are fitted.
-SPREAD = "spread"
+WIDE, LONG, BASE_LONG = "wide", "all-drops-long", "all-drops-base-long"
 #: Bits of a packet on the link.
 PACKET = 8 * 540
 
@@ -34,9 +36,9 @@ def figures(report: Report) -> dict[str, float]:
     first = report.paper.setups[0].id
     red, fdd, blind, fq = (report.cell(WIDE, "unequal", *line) for line in LINES.values())
     rate = report.paper.find("setups", WIDE).number("rate")
-    red_long, fdd_long = (report.cell(f"{first}-long", "unequal", s) for s in ("red", "fdd"))
+    red_long, fdd_long = (report.cell(LONG, "unequal", s) for s in ("red", "fdd"))
     base_gain = report.cell(BASE_LONG, "unequal", "fdd")["fi"] - red_long["fi"]
-    drops = {name: report.cell(SPREAD, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
+    drops = {name: report.cell(first, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
     return {
         **known("red", red["fi"]),
         **known("fdd", fdd["fi"]),
@@ -47,6 +49,10 @@ def figures(report: Report) -> dict[str, float]:
         "fq_delay": 1e3 * float(fq["queue_mean"].mean()) * PACKET / rate,
         "fdd_delay": 1e3 * float(fdd["queue_mean"].mean()) * PACKET / rate,
         **known("sooner", 1e3 * (fdd["queue_mean"] - fq["queue_mean"]) * PACKET / rate),
+        "wide_wait": 1e3 * float(red["queue_mean"].mean()) * PACKET / rate,
+        **known("more_drops", 100 * (fdd["drops"] / red["drops"] - 1)),
+        "red_short": float(report.cell(first, "unequal", "red")["fi"].mean()),
+        "fdd_short": float(report.cell(first, "unequal", "fdd")["fi"].mean()),
         "wait": float(red_long["queue_mean"].mean()) * PACKET / RATE,
         "red_long": float(red_long["fi"].mean()),
         "fdd_long": float(fdd_long["fi"].mean()),
@@ -59,6 +65,17 @@ def figures(report: Report) -> dict[str, float]:
         **known("fdd_to_red", drops["FDD-RED"] / drops["RED"]),
         **known("random_to_red", drops["Random victim"] / drops["RED"]),
     }
+
+
+def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
+    """The network in which RED is unfair, with one of today's senders."""
+    red, fdd = (cells[Cell(WIDE, "unequal", scheme)] for scheme in ("red", "fdd"))
+    index = "Jain's fairness index"
+    return [
+        Figure("red", f"{index}, RED", red["fi"], bounds=SHARE),
+        Figure("fdd", f"{index}, FDD-RED (advised)", fdd["fi"], bounds=SHARE),
+        Figure("gain", "what FDD-RED adds to the index", fdd["fi"] - red["fi"]),
+    ]
 
 
 def picture(report: Report) -> Mapping[str, Any]:

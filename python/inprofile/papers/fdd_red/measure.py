@@ -24,7 +24,8 @@ FULL, STEP = 0.95, 0.5
 #: Bits a second of the link.
 RATE = 1e6
 
-_CAUSES = ("early", "forced", "overflow", "evicted")
+#: Of RED and the ledger; and CoDel's.
+_CAUSES = ("early", "forced", "overflow", "evicted", "above_target")
 
 
 def spread(x: Array) -> Array:
@@ -57,7 +58,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     flows = result.flows
     queue = rows(result.queues, seeds, queue="bottleneck")
     throughput = by_flow(flows, seeds, "throughput")
-    drops = sum((by_flow(flows, seeds, f"dropped_{cause}") for cause in _CAUSES), np.zeros_like(throughput))
+    known = [f"dropped_{cause}" for cause in _CAUSES if f"dropped_{cause}" in flows.column_names]
+    drops = sum((by_flow(flows, seeds, column) for column in known), np.zeros_like(throughput))
     rtt = by_flow(flows, seeds, "rtt")
     share = rtt.mean(axis=1, keepdims=True) / rtt
 

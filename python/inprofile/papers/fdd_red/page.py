@@ -12,6 +12,7 @@ from ...metrics.quantity import mean_pm, number, pm
 from ...metrics.stats import SHARE, Estimate, Interval, ci95, jain
 from .. import Cell, Entry
 from ..defaults import value_named
+from ..effects import INDEX
 from ..judge import Verdict
 from ..judge_text import listed
 from .experiments import point_values
@@ -25,7 +26,7 @@ __all__ = ["context"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
-SHORT = "all-drops"
+SHORT = "spread"
 
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
@@ -62,9 +63,10 @@ def _titles(report: Report) -> dict[str, str]:
     return {s.id: s.title for s in report.paper.schemes}
 
 
-def _side(values: Any) -> int:
+def _side(values: Any, least: float = 0.0) -> int:
+    """Whether a mean lies above 0 or below, by more than the least effect worth the name; else 0."""
     interval = ci95([float(v) for v in values])
-    if interval is None or 0.0 in interval:
+    if interval is None or not (interval.lo > least or interval.hi < -least):
         return 0
     return 1 if interval.lo > 0 else -1
 
@@ -126,12 +128,13 @@ def _against_red(report: Report, setup: Entry, variant: str) -> str:
     for topology in report.paper.topologies:
         red = report.cell(setup.id, topology.id, "red")
         fdd = report.cell(setup.id, topology.id, "fdd", variant)
-        fair = {1: "fairer", 0: "statistically tied in fairness", -1: "less fair"}
-        lost = {1: "more drops", 0: "a statistically tied number of drops", -1: "fewer drops"}
+        fair = {1: "fairer", 0: "as fair", -1: "less fair"}
+        lost = {1: "more drops", 0: "about as many drops", -1: "fewer drops"}
+        tenth = 0.1 * float(red["drops"].mean())
         parts.append(
-            f"with {topology.title} FDD-RED is {fair[_side(fdd['fi'] - red['fi'])]}"
+            f"with {topology.title} FDD-RED is {fair[_side(fdd['fi'] - red['fi'], INDEX.size)]}"
             f" ({fdd['fi'].mean():.3f}, RED {red['fi'].mean():.3f}),"
-            f" {lost[_side(fdd['drops'] - red['drops'])]}"
+            f" {lost[_side(fdd['drops'] - red['drops'], tenth)]}"
             f" ({number(float(fdd['drops'].mean()))}, RED {number(float(red['drops'].mean()))})"
         )
     return "; ".join(parts)
