@@ -73,7 +73,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         _windows(result, seeds, paper, values, traces)
     if cell.topology == "figure-2":
         _seen(result.queues, seeds, values)
-        _composition(result, seeds, values)
+        _composition(result, seeds, paper, values)
     return Measures(seeds, values, traces)
 
 
@@ -126,16 +126,20 @@ def _seen(queues: pa.Table, seeds: tuple[int, ...], values: dict[str, Array]) ->
     values["slope"] = slope(np.array([0.27 * (i + 1) for i in range(5)]), seen)
 
 
-def _composition(result: Result, seeds: tuple[int, ...], values: dict[str, Array]) -> None:
-    """§2.2: how much the averages move over time: of all packets, and of OUT packets alone."""
+def _composition(result: Result, seeds: tuple[int, ...], paper: Paper, values: dict[str, Array]) -> None:
+    """§2.2: how much the averages move over time: of all packets, and of OUT packets alone.
+
+    Also for how much of the time that of all packets lies between its thresholds.
+    """
     series = Series(result.series, seeds)
     total, ins = series.get("bottleneck", "avg"), series.get("bottleneck", "avg_in")
     if not (total and ins):
         raise ValueError('no monitor watches the queue "bottleneck"')
     later = total[0] >= min(SETTLED, total[0][-1] / 2)
-    values["avg_std"] = total[1][:, later].std(axis=1)
-    values["avg_out_std"] = (total[1] - ins[1])[:, later].std(axis=1)
-    values["avg_mean"] = total[1][:, later].mean(axis=1)
+    for name, average in (("avg", total[1][:, later]), ("avg_out", (total[1] - ins[1])[:, later])):
+        values[f"{name}_std"], values[f"{name}_mean"] = average.std(axis=1), average.mean(axis=1)
+    low, high = paper.top.table("bounds").numbers("total")
+    values["avg_within"] = ((total[1] >= low) & (total[1] <= high))[:, later].mean(axis=1)
 
 
 def slope(x: Array, y: Array) -> Array:
