@@ -13,7 +13,7 @@ from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell
 from inprofile.papers.judge import Judged, judge
-from inprofile.papers.rio_plus_out import claims, measure
+from inprofile.papers.rio_plus_out import claims, measure, shared
 from inprofile.papers.rio_plus_out.experiments import depth, jobs, levels, subscribed
 
 SEEDS = (1, 2, 3, 4, 5, 6)
@@ -28,7 +28,7 @@ def values(cell: Cell) -> dict[str, float]:
     made |= {"avg_std": 1.0, "avg_out_std": 4.0, "avg_mean": 40.0, "avg_out_mean": 30.0, "avg_within": 0.99}
     if cell.topology == "table-1":
         printed = next(t for t in PAPER.about["table1"] if t["scheme"] == cell.scheme)
-        for i, group in enumerate([*claims.profiles(PAPER), "be"]):
+        for i, group in enumerate([*shared.profiles(PAPER), "be"]):
             for name in ("throughput", "loss_out", "marked_in", "marked_out"):
                 made[f"{name}:{group}"] = printed[name][i]
         # In words the large profiles gain most; its own table says otherwise, and so would the claim.
@@ -101,7 +101,7 @@ def test_a_set_up_is_judged_on_what_was_run_of_it() -> None:
 def test_whose_throughput_is_kept_is_a_reading() -> None:
     worst = replace(PAPER, about={**PAPER.about, "maintain": "worst"})
     # The least of the flows is at half its profile everywhere.
-    crossed = claims.crossings(worst, cells(), "as-printed", "40 %", "rio-plus-out")
+    crossed = shared.crossings(worst, cells(), "as-printed", "40 %", "rio-plus-out")
     assert crossed.tolist() == [0.0] * len(SEEDS)
     assert verdicts(judge(claims.findings(worst, cells())))["B4"] == "mixed"
 
@@ -125,7 +125,7 @@ def test_how_buckets_start_and_from_when_drops_count_is_asked_of_b8() -> None:
     # Each experiment by itself: Table I's loss is not averaged away by the figures, nor by the other scheme.
     against = [c.comparison for c in judged.comparisons if c.outcome == "opposite"]
     assert {(c.label.split(":")[0], c.topology) for c in against} == {
-        (title, "Table I from the start") for title in claims.titles(PAPER).values()
+        (title, "Table I from the start") for title in shared.titles(PAPER).values()
     }
     assert len({(c.comparison.label, c.comparison.topology) for c in judged.comparisons}) == len(
         judged.comparisons
@@ -255,7 +255,7 @@ def test_measures_of_a_short_run() -> None:
     assert m["marked_in:be"].tolist() == [0.0, 0.0]
     lost = sum(d["out"] for d in result.drops.to_pylist() if d["seed"] == 2)
     sent = sum(f["sent_out"] for f in flows if f["seed"] == 2)
-    groups = [*claims.profiles(PAPER), "be"]
+    groups = [*shared.profiles(PAPER), "be"]
     by_group = sum(m[f"loss_out:{g}"][1] * m[f"marked_out:{g}"][1] * (20 if g == "be" else 1) for g in groups)
     assert by_group == pytest.approx(lost)
     assert 0 < lost < sent

@@ -14,8 +14,8 @@ from ...metrics.stats import SHARE
 from .. import Cell, Paper
 from ..advice import known
 from ..advice_today import Figure
-from .claims import points, profiles, titles
 from .experiments import UNIT
+from .shared import points, profiles, titles
 
 if TYPE_CHECKING:
     from ..report import Report

@@ -1,13 +1,11 @@
 """How claims B1 to B14 are judged.
 
-A profile is *kept* where at least 98 % of it is shown to be reached, *missed* where the flow is shown to stay
-below it. Crossing points of Fig. 7 are interpolated within each seed, so that they have an interval. A claim
-is judged in every set-up whose cells were run.
+A claim is judged in every set-up whose cells were run. `besides` has B10 to B14, `shared` what they share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Literal
 
@@ -16,31 +14,34 @@ import numpy as np
 from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm, pm
 from ...metrics.stats import SHARE, UNLIKE, estimate
-from .. import Cell, Entry, Paper
-from ..effects import BOUND, CONTRACT, of_base
+from .. import Cell, Paper
 from ..judge import Comparison, Effect, Finding, Number
 from ..pairing import Pair
 from ..rows import TableRow, row
 from . import experiments
-from .experiments import FIGURES, UNIT, assured, levels, subscribed
+from .besides import b10, b11, b12, b13, b14
+from .experiments import FIGURES, assured, levels
+from .shared import (
+    BE,
+    Cells,
+    cell_of,
+    crossings,
+    full_subscription,
+    in_kbit,
+    is_kept,
+    is_missed,
+    kept_share,
+    of_table_1,
+    points,
+    printed_table,
+    profiles,
+    titles,
+)
 
-__all__ = [
-    "COLUMNS",
-    "crossing",
-    "crossings",
-    "findings",
-    "kept_share",
-    "points",
-    "printed_table",
-    "profiles",
-    "table",
-    "titles",
-]
+__all__ = ["COLUMNS", "findings", "rests_on", "table"]
 
-Cells = Mapping[Cell, Measures]
 Side = Literal["above", "below"]
 
-BE = "be"
 #: What the page calls Table I's columns.
 WORDS = {"throughput": "throughput", "marked_out": "OUT packets", "loss_out": "OUT loss"}
 #: Fig. 5: where best effort's OUT loss lies beside the assured flows', under RIO and under RI+O.
@@ -49,84 +50,6 @@ SIDES: tuple[Side, Side] = ("below", "above")
 NO_DROP = Effect(
     0.0, "the bound is what we take for none: one in a thousand moves no rate that anyone could see"
 )
-
-
-def titles(paper: Paper) -> dict[str, str]:
-    """RIO and RI+O by id."""
-    return {scheme.id: scheme.title for scheme in paper.schemes}
-
-
-def profiles(paper: Paper) -> dict[str, float]:
-    """Groups of Table I's assured flows, and their profiles in bit/s."""
-    about = paper.top.table("profiles")
-    return {group: about.number(group) for group in about}
-
-
-def printed_table(paper: Paper, scheme: str) -> Entry:
-    """Table I's columns under a scheme: by group of `profiles`, best effort last."""
-    return next(t for t in paper.top.tables("table1") if t.word("scheme") == scheme)
-
-
-def _cell(cells: Cells, setup: str, topology: str, scheme: str, sweep: str = "", value: str = "") -> Measures:
-    return cells[Cell(setup, topology, scheme, "", sweep, value)]
-
-
-def points(cells: Cells, setup: str, topology: str, sweep: str) -> list[str]:
-    """Values of a figure's points that were run, in the order in which they were."""
-    found = (c.value for c in cells if (c.setup, c.topology, c.sweep) == (setup, topology, sweep))
-    return list(dict.fromkeys(found))
-
-
-def crossing(x: Sequence[float], ratio: Array, kept: float) -> Array:
-    """Where each row of `ratio` first falls below `kept`, interpolated in `x`.
-
-    The first `x` where it begins below, the last where it never falls.
-
-    >>> crossing([0, 10, 20], np.array([[1.0, 0.99, 0.97], [0.9, 0.8, 0.7], [1.0, 1.0, 1.0]]), 0.98)
-    array([15.,  0., 20.])
-    """
-    found = np.empty(len(ratio))
-    for i, seed in enumerate(ratio):
-        below = np.flatnonzero(seed < kept)
-        if not below.size:
-            found[i] = x[-1]
-        elif below[0] == 0:
-            found[i] = x[0]
-        else:
-            k = int(below[0])
-            share = (seed[k - 1] - kept) / (seed[k - 1] - seed[k])
-            found[i] = x[k - 1] + share * (x[k] - x[k - 1])
-    return found
-
-
-def kept_share(paper: Paper, m: Measures, profile: float) -> Array:
-    """Throughput over profile of flows with equal profiles: their mean, or the least (reading `maintain`)."""
-    return m["worst"] if paper.top.word("maintain") == "worst" else m["throughput:as"] / profile
-
-
-def crossings(paper: Paper, cells: Cells, setup: str, level: str, scheme: str) -> Array:
-    """Best-effort flows against which four assured flows keep their profile, seed by seed."""
-    profile = subscribed(paper)[level] * 1e6
-    counts = points(cells, setup, "figure-7", level)
-    ratio = [kept_share(paper, _cell(cells, setup, "figure-7", scheme, level, n), profile) for n in counts]
-    return crossing([float(n) for n in counts], np.array(ratio).T, paper.top.table("bounds").number("kept"))
-
-
-def _kept(paper: Paper, label: str, share: Array) -> Comparison:
-    kept = paper.top.table("bounds").number("kept")
-    return Comparison(f"{label} kept", list(share), "above", null=kept, effect=BOUND)
-
-
-def _missed(paper: Paper, label: str, share: Array) -> Comparison:
-    return Comparison(f"{label} missed", list(share), "below", null=1.0, effect=CONTRACT)
-
-
-def _kbit(profile: float) -> str:
-    return f"{profile / 1e3:g} kbit/s"
-
-
-def _table_1(paper: Paper, cells: Cells, setup: str) -> dict[str, Measures]:
-    return {scheme: _cell(cells, setup, "table-1", scheme) for scheme in titles(paper)}
 
 
 def _pair(runs: Mapping[str, Measures]) -> Pair:
@@ -138,7 +61,7 @@ def _schemes_apart(
 ) -> list[Comparison]:
     """RI+O on that side of RIO for every assured flow of Table I, and on the other for best effort."""
     other: Side = "below" if side == "above" else "above"
-    flows = [(group, f"the {_kbit(profile)} flow", side) for group, profile in profiles(paper).items()]
+    flows = [(group, f"the {in_kbit(profile)} flow", side) for group, profile in profiles(paper).items()]
     return [
         _pair(runs).compare(
             f"{WORDS[measure]} of {flow}, RI+O {where} RIO",
@@ -160,7 +83,7 @@ def _printed_change(paper: Paper, measure: str) -> list[float]:
 
 
 def _b1a(paper: Paper, cells: Cells, setup: str) -> Finding:
-    runs = _table_1(paper, cells, setup)
+    runs = of_table_1(paper, cells, setup)
     compared = [
         *_schemes_apart(paper, runs, "throughput", "above", "bit/s"),
         *_schemes_apart(paper, runs, "marked_out", "above", "packets"),
@@ -190,23 +113,23 @@ def _other(paper: Paper, scheme: str) -> str:
 
 
 def _who(paper: Paper, group: str) -> str:
-    return "best effort" if group == BE else _kbit(profiles(paper)[group])
+    return "best effort" if group == BE else in_kbit(profiles(paper)[group])
 
 
 def _b1b(paper: Paper, cells: Cells, setup: str) -> Finding:
-    runs = _table_1(paper, cells, setup)
+    runs = of_table_1(paper, cells, setup)
     compared = []
     missed = paper.top.table("bounds").number("missed")
     for group, profile in profiles(paper).items():
         rio, plus = (runs[scheme][f"throughput:{group}"] / profile for scheme in titles(paper))
-        judged = _missed if profile >= missed else _kept
-        compared.append(judged(paper, f"RIO: profile of {_kbit(profile)}", rio))
-        compared.append(_kept(paper, f"RI+O: profile of {_kbit(profile)}", plus))
+        judged = is_missed if profile >= missed else is_kept
+        compared.append(judged(paper, f"RIO: profile of {in_kbit(profile)}", rio))
+        compared.append(is_kept(paper, f"RI+O: profile of {in_kbit(profile)}", plus))
     return Finding("B1b", setup, compared)
 
 
 def _b1c(paper: Paper, cells: Cells, setup: str) -> Finding:
-    pair = _pair(_table_1(paper, cells, setup))
+    pair = _pair(of_table_1(paper, cells, setup))
     gain = {g: np.array(pair.difference(f"throughput:{g}")) for g in profiles(paper)}
     more = list(gain["as4"] - gain["as0"])
     label = "gain of the 1350 kbit/s flow above that of the 270 kbit/s flow"
@@ -225,7 +148,7 @@ def _b1c(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 
 def _b2(paper: Paper, cells: Cells, setup: str) -> Finding:
-    slopes = {s: _cell(cells, setup, "figure-2", s)["slope"] for s in titles(paper)}
+    slopes = {s: cell_of(cells, setup, "figure-2", s)["slope"] for s in titles(paper)}
     smallest, *_, largest = profiles(paper).values()
     half = Effect(0.5e6 / (largest - smallest), "half a packet from the smallest profile to the largest")
     # "(slightly) negative": any slope below 0 is as the text has it.
@@ -285,8 +208,8 @@ def _b4(paper: Paper, cells: Cells, setup: str) -> Finding:
         sweep = f"{profile:g} Mbit/s"
         for level in points(cells, setup, "figure-8", sweep):
             for scheme, title in titles(paper).items():
-                m = _cell(cells, setup, "figure-8", scheme, sweep, level)
-                judged = _kept if int(level) <= printed.number(scheme) else _missed
+                m = cell_of(cells, setup, "figure-8", scheme, sweep, level)
+                judged = is_kept if int(level) <= printed.number(scheme) else is_missed
                 share = kept_share(paper, m, profile * 1e6)
                 compared.append(judged(paper, f"{title}: {sweep} at {level} %", share))
     return Finding("B4", setup, compared)
@@ -295,14 +218,14 @@ def _b4(paper: Paper, cells: Cells, setup: str) -> Finding:
 def _b5(paper: Paper, cells: Cells, setup: str) -> Finding:
     compared = []
     for step in paper.top.tables("steps"):
-        runs = {s: _cell(cells, setup, "figure-9", s, "step", step.id) for s in titles(paper)}
+        runs = {s: cell_of(cells, setup, "figure-9", s, "step", step.id) for s in titles(paper)}
         for i in range(step.whole("flows")):
             profile = float(step.id) * 1e6 * (i + 1)
             rio, plus = (runs[s][f"throughput:as{i}"] / profile for s in titles(paper))
             where = f"{i + 1} × {step.id} Mbit/s"
-            judged = _missed if i + 1 >= step.whole("first") else _kept
+            judged = is_missed if i + 1 >= step.whole("first") else is_kept
             compared.append(judged(paper, f"RIO: {where}", rio))
-            compared.append(_kept(paper, f"RI+O: {where}", plus))
+            compared.append(is_kept(paper, f"RI+O: {where}", plus))
             label = f"{where}: RI+O above RIO"
             counts = Effect(0.02 * profile, "2 % of the profile")
             compared.append(_pair(runs).compare(label, f"throughput:as{i}", "above", "bit/s", effect=counts))
@@ -310,7 +233,7 @@ def _b5(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 
 def _b6(paper: Paper, cells: Cells, setup: str) -> Finding:
-    runs = _table_1(paper, cells, setup)
+    runs = of_table_1(paper, cells, setup)
     compared = [
         *_schemes_apart(paper, runs, "loss_out", "below", ""),
         *(
@@ -357,7 +280,7 @@ def _printed_ratio(paper: Paper, scheme: str) -> float:
 
 
 def _b7(paper: Paper, cells: Cells, setup: str) -> Finding:
-    rio = _cell(cells, setup, "figure-1", "rio")
+    rio = cell_of(cells, setup, "figure-1", "rio")
     bounds = paper.top.table("bounds")
     low, high = bounds.numbers("inout")
     compared = [
@@ -430,13 +353,13 @@ def _in_packets(c: Cell, m: Measures) -> Array:
 
 
 def _b9(paper: Paper, cells: Cells, setup: str) -> Finding:
-    margin, last = paper.top.table("bounds").number("wider"), _full(paper)
+    margin, last = paper.top.table("bounds").number("wider"), full_subscription(paper)
     gaps: list[tuple[float, Array]] = []
     for profile, _ in levels(paper):
         sweep = f"{profile:g} Mbit/s"
         added = [
-            _cell(cells, setup, "figure-8", "rio-plus-out", sweep, level)["throughput:as"]
-            - _cell(cells, setup, "figure-8", "rio", sweep, level)["throughput:as"]
+            cell_of(cells, setup, "figure-8", "rio-plus-out", sweep, level)["throughput:as"]
+            - cell_of(cells, setup, "figure-8", "rio", sweep, level)["throughput:as"]
             for level in points(cells, setup, "figure-8", sweep)
             if int(level) < last
         ]
@@ -455,149 +378,6 @@ def _b9(paper: Paper, cells: Cells, setup: str) -> Finding:
     return Finding("B9", setup, compared, notes=[f"Added by RI+O: {told} Mbit/s."])
 
 
-def _b10(paper: Paper, cells: Cells, setup: str) -> Finding:
-    rio, bounds = _cell(cells, setup, "figure-2", "rio"), paper.top.table("bounds")
-    fixed, mostly = bounds.number("fixed"), bounds.number("mostly")
-    low, high = bounds.numbers("total")
-    total, out = (rio[f"{name}_std"] / rio[f"{name}_mean"] for name in ("avg", "avg_out"))
-    compared = [
-        Comparison(
-            f"share of the time that RIO's average of all packets is within {low:g} and {high:g}",
-            list(rio["avg_within"]),
-            "above",
-            null=mostly,
-            bounds=SHARE,
-            effect=Effect(0.0, 'the bound is what we take "is maintained" for'),
-        ),
-        Comparison(
-            "deviation over mean of avg_total, over that of avg_out, RIO",
-            list(total / out),
-            "below",
-            null=1.0,
-            effect=Effect(1 - fixed, f'{fixed:g} of that of avg_out at most: "relatively fixed" (ours)'),
-        ),
-    ]
-    note = (
-        f"RIO's average of all packets is {mean_pm(rio['avg_mean'])} packets and deviates by"
-        f" {mean_pm(rio['avg_std'])}, that of OUT packets is {mean_pm(rio['avg_out_mean'])} and deviates by"
-        f" {mean_pm(rio['avg_out_std'])}."
-    )
-    return Finding("B10", setup, compared, notes=[note])
-
-
-def _b11(paper: Paper, cells: Cells, setup: str) -> Finding:
-    runs = _table_1(paper, cells, setup)
-    evener = paper.top.table("bounds").number("evener")
-    compared = []
-    for words, of in (("OUT packets from drop to drop", _between_drops), ("OUT packets sent", _sent_out)):
-        spread = {
-            scheme: _variation(np.array([of(m, group) for group in profiles(paper)]))
-            for scheme, m in runs.items()
-        }
-        compared.append(
-            Comparison(
-                f"variation of {words} over the assured flows, RI+O − RIO",
-                list(spread["rio-plus-out"] - spread["rio"]),
-                "below",
-                effect=of_base(spread["rio"], evener, "a tenth of RIO's; Table I prints a fifth to a third"),
-            )
-        )
-    return Finding("B11", setup, compared)
-
-
-def _between_drops(m: Measures, group: str) -> Array:
-    return np.asarray(1 / np.maximum(m[f"loss_out:{group}"], 1e-9))
-
-
-def _sent_out(m: Measures, group: str) -> Array:
-    return m[f"marked_out:{group}"]
-
-
-def _variation(of: Array) -> Array:
-    """Coefficient of variation over the flows, seed by seed: `of` is flows × seeds."""
-    return np.asarray(of.std(axis=0) / of.mean(axis=0))
-
-
-def _b12(paper: Paper, cells: Cells, setup: str) -> Finding:
-    profile, rate = max(profiles(paper).items(), key=lambda item: item[1])
-    bounds = paper.top.table("bounds")
-    share = {
-        bucket: cells[cell][f"throughput:{profile}"] / rate
-        for bucket in points(cells, setup, "table-1", "bucket")
-        if (cell := Cell(setup, "table-1", "rio", "", "bucket", bucket)) in cells
-    }
-    smallest, *between, largest = sorted(share, key=float)
-    trips = {bucket: float(bucket) * 8 / UNIT / 0.1 for bucket in share}
-    compared = [
-        _missed(paper, f"RIO: {_kbit(rate)} with buckets of {trips[b]:.1f} round trips", share[b])
-        for b in (smallest, *between)
-        if trips[b] <= FEW_TRIPS
-    ]
-    label = f"RIO: {_kbit(rate)} with buckets of {trips[largest]:.0f} round trips"
-    compared.append(_kept(paper, label, share[largest]))
-    compared.append(
-        Comparison(
-            f"share of {_kbit(rate)} under RIO, with buckets of {trips[largest]:.0f} round trips above"
-            f" {trips[smallest]:.1f}",
-            list(share[largest] - share[smallest]),
-            "above",
-            effect=Effect(bounds.number("helped"), "2 % of the profile: what counts as kept or not"),
-        )
-    )
-    return Finding("B12", setup, compared)
-
-
-def _b13(paper: Paper, cells: Cells, setup: str) -> Finding:
-    profile = min(profile for profile, _ in levels(paper))
-    bounds, sweep = paper.top.table("bounds"), f"{profile:g} Mbit/s"
-    same, low = bounds.number("same"), bounds.number("low")
-    compared: list[Comparison] = []
-    for level in sorted(points(cells, setup, "figure-8", sweep), key=int):
-        rio, plus = (_cell(cells, setup, "figure-8", s, sweep, level)["throughput:as"] for s in titles(paper))
-        added = list((plus - rio) / (profile * 1e6))
-        label = f"what RI+O adds at {level} % subscription, over {sweep}"
-        if not compared:
-            effect = Effect(same, f"{100 * same:g} % of the profile")
-            compared.append(Comparison(label, added, "above", effect=effect))
-        elif int(level) >= low:
-            no_more = Effect(0.0, f"no more than {100 * same:g} % of the profile either way is the same")
-            compared.append(Comparison(label, added, "within", null=-same, upper=same, effect=no_more))
-    return Finding("B13", setup, compared)
-
-
-def _b14(paper: Paper, cells: Cells, setup: str) -> Finding:
-    bounds = paper.top.table("bounds")
-    kept, idle = bounds.number("kept"), bounds.number("idle")
-    found: list[tuple[str, Measures, Measures]] = []
-    table_1 = _table_1(paper, cells, setup)
-    if all(table_1["rio"][f"throughput:{g}"].mean() >= kept * r for g, r in profiles(paper).items()):
-        found.append(("Table I", table_1["rio"], table_1["rio-plus-out"]))
-    for profile, _ in levels(paper):
-        sweep = f"{profile:g} Mbit/s"
-        for level in sorted(points(cells, setup, "figure-8", sweep), key=int):
-            rio, plus = (_cell(cells, setup, "figure-8", s, sweep, level) for s in titles(paper))
-            if int(level) < _full(paper) and rio["throughput:as"].mean() >= kept * profile * 1e6:
-                found.append((f"{sweep} at {level} %", rio, plus))
-    compared = [
-        Comparison(
-            f"{where}, whose profiles RIO keeps: best effort's throughput, RI+O over RIO",
-            [float(x) for x in plus[f"throughput:{BE}"] / rio[f"throughput:{BE}"]],
-            "within",
-            null=1 - idle,
-            upper=1 + idle,
-            effect=Effect(0.0, f"within {100 * idle:g} % nobody could tell that RI+O is there"),
-        )
-        for where, rio, plus in found
-    ]
-    nothing = None if compared else "RIO keeps the profiles of no experiment: RI+O is wanted everywhere."
-    return Finding("B14", setup, compared, obstacle=nothing)
-
-
-def _full(paper: Paper) -> float:
-    """Full subscription, in per cent."""
-    return paper.top.table("figures").table("levels").numbers("all")[-1]
-
-
 def _counts(paper: Paper, c: Cell, variant: str) -> bool:
     """Whether claim B8 is about a cell: below full subscription, and of this way to start and to count."""
     starts_full, later = experiments.own(paper, variant)
@@ -606,7 +386,7 @@ def _counts(paper: Paper, c: Cell, variant: str) -> bool:
             variant,
             "",
         )
-    if c.topology == "figure-8" and int(c.value) >= _full(paper):
+    if c.topology == "figure-8" and int(c.value) >= full_subscription(paper):
         return False
     # The figures count from 30 s on whatever the variant; how buckets start and what it sets are their own.
     changed = bool(variant and paper.find("variants", variant).changes)
@@ -625,19 +405,17 @@ _CLAIMS = {
     "B7": _b7,
     "B8": _b8,
     "B9": _b9,
-    "B10": _b10,
-    "B11": _b11,
-    "B12": _b12,
-    "B13": _b13,
-    "B14": _b14,
+    "B10": b10,
+    "B11": b11,
+    "B12": b12,
+    "B13": b13,
+    "B14": b14,
 }
 #: The topology without whose cells a claim is not judged.
 _NEEDS = {
     "B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9", "B7": "figure-1",
     "B9": "figure-8", "B10": "figure-2", "B13": "figure-8", "B14": "figure-8",
 }  # fmt: skip
-#: Buckets of no more round trips than this are not "very large" (B12): a TCP window and its bursts fit.
-FEW_TRIPS = 7.2
 
 
 def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
