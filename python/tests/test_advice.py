@@ -196,6 +196,22 @@ def test_the_first_table_is_the_last_whole_comparison_in_brief(file: str) -> Non
     assert markdown(rows) in text, "python -m inprofile.studies.compare.brief prints it"
 
 
+def test_of_schemes_that_keep_as_much_the_simplest_is_named_first() -> None:
+    """Whatever best effort gets: RI+O leaves it more than RIO, and has a third curve to set."""
+
+    def scheme(title: str, best_effort: float) -> comparison.Advised:
+        figure = comparison.Figure(mean=1.0, ci95=None)
+        left = comparison.Figure(mean=best_effort, ci95=None)
+        return {"scheme": title, "value": figure, "less": figure, "best_effort": left}
+
+    row = next(r for r in comparison.committed() if r["when"] == "Unequal contracts beside best effort")
+    more, fewer = scheme("RI+O", 0.3), scheme("RIO", 0.2)
+    [made] = brief([{**row, "use": [more], "costlier": [fewer]}])
+    assert made.use == "RIO (or RI+O)"
+    assert made.settings.startswith("RIO: a token bucket per flow")
+    assert made.best_effort.startswith("20\N{NO-BREAK SPACE}% of the link")
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if TODAY in (read(papers.load(n)) or {})])
 def test_what_is_advised_is_run_under_todays_senders(name: str) -> None:
     """The advised experiment itself and what it is compared with, under Linux's CUBIC, Reno and BBR."""

@@ -1,18 +1,25 @@
 """What to use when, in a few rows: a comparison's advice with today's senders in one, ties as "or".
 
-`python -m inprofile.studies.compare.brief` prints the table that README and the documentation have.
+Of schemes that keep contracts as well under each sender, the simplest is named first, and settings and
+figures are its: the one with the fewest settings (keys of its markers and its queue); of as many, the one
+whose queue keeps fewer averages; then in the order of the schemes' file.
+
+`python -m inprofile.studies.compare.brief` prints the table and the caption that README and the documentation
+have.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .advice import Advice, Advised, committed
 from .schemes import about
 
-__all__ = ["HEADS", "Brief", "brief", "markdown"]
+__all__ = ["CAPTION", "HEADS", "Brief", "brief", "markdown"]
 
 HEADS = (
     "If your link carries",
@@ -20,6 +27,15 @@ HEADS = (
     "with these settings (T: the queueing delay that you allow)",
     "it keeps of what was bought",
     "best effort gets",
+)
+CAPTION = (
+    "Measured on 10 Mbit/s at mean queueing delays of 8 to 39 ms, eight seeds: ten flows with contracts of"
+    " 200 kbit/s to 1 Mbit/s, beside ten without one; or ten flows with equal contracts and round trips of"
+    " 60 ms, or of 20 to 200 ms. Where several schemes keep as much, to within 2 % of what was bought, the"
+    " simplest is named first, and settings and figures are its: the one with the fewest settings, and of"
+    " those with as many the one whose queue keeps fewer averages. TWAM, which its paper's page advises, is"
+    " for something else: where every flow has a contract and less is sold than the link carries, it shares"
+    " out what is left. Beside best effort it breaks contracts."
 )
 _CLASSIC = "Reno of the ns-2 era"
 #: In the words of who has a link.
@@ -30,11 +46,13 @@ _LINKS = {
 }
 #: Where it is as good as any, nothing more is needed.
 _PLAIN = "Drop-tail"
+#: Averages that a queue keeps, where it is more than one.
+_AVERAGES = {"rio": 2, "rio_plus_out": 3}
 
 
 @dataclass(frozen=True)
 class Brief:
-    """A row: what the link carries, which schemes, settings of the first, what it keeps, what others pay."""
+    """A row: what the link carries, which schemes, settings of the first, what it keeps, what others get."""
 
     link: str
     use: str
@@ -49,42 +67,78 @@ class Brief:
 
 
 def brief(advice: Sequence[Advice]) -> list[Brief]:
-    """Rows for each kind of link, under TCP of old and of today: schemes as good under each sender."""
-    rows = []
+    """Rows for each kind of link: under TCP of old and of today, or one where drop-tail does under both."""
+    rows: list[Brief] = []
+    told: set[str] = set()
     for when, link in _LINKS.items():
         here = [row for row in advice if row["when"] == when]
-        for senders, some in (
-            ("Reno", [row for row in here if row["tcp"] == _CLASSIC]),
-            ("CUBIC, Prague or BBR", [row for row in here if row["tcp"] != _CLASSIC]),
-        ):
+        classic = [row for row in here if row["tcp"] == _CLASSIC]
+        today = [row for row in here if row["tcp"] != _CLASSIC]
+        groups = [("Reno", classic), ("CUBIC, Prague or BBR", today)]
+        if classic and today and _PLAIN in _shared(here):
+            groups = [("Reno, CUBIC, Prague or BBR", here)]
+        for senders, some in groups:
             if some:
-                rows.append(_row(f"{link}; senders run {senders}", some))
+                rows.append(_row(f"{link}; senders run {senders}", some, told))
     return rows
 
 
-def _row(link: str, rows: Sequence[Advice]) -> Brief:
-    good = [{a["scheme"]: a for a in (*row["use"], *row["costlier"])} for row in rows]
-    names = [entry["title"] for entry in about()["schemes"]]
-    shared = [name for name in names if all(name in found for found in good)]
-    # Of schemes that keep contracts as well, first those that leave others as much as any of them.
-    left = {name: sum(_left(found[name]) for found in good) / len(good) for name in shared}
-    near = max(left.values(), default=0.0) - rows[0]["margin_best_effort"]
-    shared.sort(key=lambda name: left[name] < near)
-    if _PLAIN in shared:
-        use = f"{_PLAIN}: no scheme keeps {100 * rows[0]['margin']:g} % more" if len(shared) > 1 else _PLAIN
-        shared = [_PLAIN]
-    else:
-        use = " or ".join([", ".join(shared[:-1]), shared[-1]] if len(shared) > 1 else shared)
-    text = next((e["text"] for e in about()["schemes"] if shared and e["title"] == shared[0]), "–")
+def _row(link: str, rows: Sequence[Advice], told: set[str]) -> Brief:
+    """One of them; `told`: schemes whose settings stand in a row above, to which this row's are added."""
+    shared = _shared(rows)
+    if not shared:
+        return Brief(link, "none is as good under each", "–", "–", "–")
+    first, *others = [_PLAIN] if _PLAIN in shared else shared
+    text = next(entry["text"] for entry in about()["schemes"] if entry["title"] == first)
     settings = re.sub(r" \([^()]*\b(19|20)\d\d\b[^()]*\)", "", text)
-    chosen = [found[name] for found in good for name in shared]
-    return Brief(
-        link,
-        use or "none is as good under each",
-        f"{shared[0]}: {_within(settings)}" if len(shared) > 1 else settings,
-        _span([a["value"]["mean"] for a in chosen]),
-        _best_effort(chosen, rows),
-    )
+    if first in told:
+        settings = f"{first} as above"
+    elif others:
+        settings = f"{first}: {_within(settings)}"
+    told.add(first)
+    use = f"{first} (or {_listed(others)})" if others else first
+    if first == _PLAIN:
+        margin = f"{100 * rows[0]['margin']:g}\N{NO-BREAK SPACE}%"
+        use = f"drop-tail, without markers: the best scheme keeps less than {margin} more"
+    chosen = [found[first] for found in map(_good, rows)]
+    kept = _span([a["value"]["mean"] for a in chosen])
+    return Brief(link, use, settings, kept, _best_effort(chosen, rows))
+
+
+def _good(row: Advice) -> dict[str, Advised]:
+    """The schemes that keep contracts as well as the best, whatever they leave best effort."""
+    return {a["scheme"]: a for a in (*row["use"], *row["costlier"])}
+
+
+def _shared(rows: Sequence[Advice]) -> list[str]:
+    """The schemes that are as good in each of `rows`, the simplest first."""
+    good = [_good(row) for row in rows]
+    entries = [entry for entry in about()["schemes"] if all(entry["title"] in found for found in good)]
+    return [entry["title"] for entry in sorted(entries, key=_simplicity)]
+
+
+def _simplicity(entry: Mapping[str, Any]) -> tuple[int, int]:
+    """How many settings a scheme has, and how many averages its queue keeps: less is simpler."""
+    settings = sum(len([*_leaves(entry.get(part, {}))]) for part in ("flows", "edge", "queue"))
+    return settings, _AVERAGES.get(entry["queue"]["aqm"], 1)
+
+
+def _leaves(of: Mapping[str, Any]) -> Iterator[str]:
+    """The keys that a marker or a queue is set by; what it is, is none.
+
+    >>> [*_leaves({"aqm": "rio", "limit": "4 T", "in": {"min_th": "T", "max_th": "2 T"}})]
+    ['limit', 'min_th', 'max_th']
+    """
+    for key, value in of.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value)
+        elif key not in ("aqm", "kind"):
+            yield key
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names with "or" before the last."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _within(sentence: str) -> str:
@@ -92,23 +146,15 @@ def _within(sentence: str) -> str:
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
-def _left(scheme: Advised) -> float:
-    """The share of the link that best effort gets; 0 where there is none."""
-    return scheme["best_effort"]["mean"] if "best_effort" in scheme else 0.0
-
-
 def _best_effort(chosen: Sequence[Advised], rows: Sequence[Advice]) -> str:
     """What those without a contract get, and what they would where contracts are broken."""
     shares = [a["best_effort"]["mean"] for a in chosen if "best_effort" in a]
-    most = [row["best_effort_most"] for row in rows if row["best_effort_most"] is not None]
-    if not shares:
+    most = [m for row in rows if (m := row["best_effort_most"]) is not None and "best_effort" in m]
+    if not shares or not most:
         return "–"
-    broken = [m for m in most if "best_effort" in m]
-    top = max(broken, key=lambda m: m["best_effort"]["mean"])
+    top = max(most, key=lambda m: m["best_effort"]["mean"])
     others, kept = (_span([top[what]["mean"]], 0) for what in ("best_effort", "value"))
-    return (
-        f"{_span(shares, 0)} of the link (at most {others}, with contracts kept to {kept}: {top['scheme']})"
-    )
+    return f"{_span(shares, 0)} of the link ({others} under {top['scheme']}, which keeps {kept})"
 
 
 def _span(values: Sequence[float], digits: int = 1) -> str:
@@ -122,9 +168,9 @@ def _span(values: Sequence[float], digits: int = 1) -> str:
 
 
 def markdown(rows: Sequence[Brief]) -> str:
-    """The rows as a table of Markdown."""
+    """The rows as a table of Markdown, and the caption."""
     lines = [f"| {' | '.join(cells)} |" for cells in (HEADS, *(row.cells for row in rows))]
-    return "\n".join([lines[0], "|---" * len(HEADS) + "|", *lines[1:]])
+    return "\n".join([lines[0], "|---" * len(HEADS) + "|", *lines[1:], "", textwrap.fill(CAPTION, 125)])
 
 
 if __name__ == "__main__":
