@@ -5,6 +5,7 @@ Directives: `advice NAME`, `paper NAME` and `claims NAME`, from the paper's fold
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from html import escape
@@ -14,6 +15,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from from_code import html, table
 
+from inprofile.metrics.glossary import lookup
 from inprofile.papers import Paper, advice, gallery, load, names, today, verdicts
 from inprofile.papers.judge import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
@@ -26,6 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["setup"]
 
+SECTION = "Words of the reproductions"
+LEGEND = (
+    "holds",
+    "opposite",
+    "no effect",
+    "undecidable",
+    "open",
+    "reproduced",
+    "mostly",
+    "in part",
+    "mixed",
+    "not shown",
+)
 EARLIER = " They were judged by earlier rules than the verdicts above, so that words may differ."
 
 
@@ -50,13 +65,14 @@ class AdviceDirective(Directive):
         if found is None:
             raise ValueError(f"{paper.name} has no advice with figures: make renew")
         about, figures = found
-        said = "".join(
+        first, *others = [
             f"<dt>{escape(s.heading)}</dt><dd>{_marked(s)}{_ready(paper, about, s.id)}</dd>"
             for s in advice.sentences(paper, about, figures)
-        )
+        ]
         picture = nodes.image(uri=f"/images/papers/{paper.name}.svg", alt=about["caption"])
         shown = nodes.figure("", picture, nodes.caption("", about["caption"]))
-        return [nodes.container("", html(f"<dl>{said}</dl>"), shown, classes=["advised"])]
+        answer, rest = (html(f"<dl>{''.join(some)}</dl>") for some in ([first], others))
+        return [nodes.container("", answer, shown, rest, classes=["advised"])]
 
 
 def _marked(sentence: advice.Sentence) -> str:
@@ -128,10 +144,29 @@ class Claims(Directive):
         found, judged = committed(paper), verdicts.committed(paper)
         if found is None and (judged is None or paper.name not in gallery()):
             raise ValueError(f"{paper.name} has no atlas: make renew")
-        told = [] if judged is None else [html(_verdicts(paper, judged))]
+        told = [] if judged is None else [html(_legend()), html(_verdicts(paper, judged))]
         sent = today.committed(paper)
         told += [] if found is None else [html(_shares(paper, found))]
         return told if sent is None else [*told, html(_today(paper, sent))]
+
+
+def _legend() -> str:
+    """What the verdicts' words and the outcomes of comparisons mean, folded: the glossary's own rows."""
+    rows = [entry for word in LEGEND for entry in lookup(word) if entry.section == SECTION]
+    meant = "".join(f"<dt>{escape(row.words[-1])}</dt><dd>{_emphasised(row.meaning)}</dd>" for row in rows)
+    said = (
+        "A claim is taken apart into comparisons, and its word follows from what becomes of them. Where it is"
+        " not the word that the counts alone would give, it says why: a placebo, which acts as often but"
+        " blindly, does as well, or Holm's correction for the number of comparisons and claims leaves less."
+        " Bounds of our own are marked <em>ours</em>."
+    )
+    summary = "What the words mean, and why equal counts can have different words"
+    return f"<details class='legend'><summary>{summary}</summary><p>{said}</p><dl>{meant}</dl></details>"
+
+
+def _emphasised(text: str) -> str:
+    """A cell of the glossary, whose only mark-up is emphasis."""
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", escape(text))
 
 
 def _verdicts(paper: Paper, judged: Verdicts) -> str:
@@ -161,6 +196,8 @@ def _answer(paper: Paper, answered: Answered | None) -> str:
         return "–"
     total = verdicts.total(answered)
     counted = f", {_of(answered['holds'], total, answered['opposite'])}" if total else ""
+    if why := verdicts.BECAUSE.get(answered.get("because", "")):
+        counted += f" ({why})"
     others = "".join(
         f"<br><small>{escape(paper.find('variants', v).title)}: {Verdict(verdict).words}</small>"
         for v, verdict in answered["variants"].items()
@@ -180,9 +217,13 @@ def _shares(paper: Paper, found: dict[str, Any]) -> str:
         )
         for claim in atlas["claims"]
     ]
-    said = f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs, "
+    said = (
+        f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs,"
+        f" {atlas['seeds']} seeds each. Holds: reproduced or mostly; open: in part, mixed, not shown or"
+        " without effect. With so few seeds much stays open, and a claim of many comparisons holds only where"
+        f" two thirds of them do.{EARLIER if atlas['earlier'] else ''}"
+    )
     heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
-    said += f"{atlas['seeds']} seeds each.{EARLIER if atlas['earlier'] else ''}"
     return f"<p>{said}</p>{table(heads, rows, 'shares')}"
 
 
@@ -198,8 +239,10 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
     ]
     shortened = f"; {shown['shortened']}" if shown["shortened"] else ""
     said = (
-        f"Verdicts in the primary set-up under today's TCP senders, up to {shown['seeds']} seeds; figures"
-        f" with many points have fewer of them here than above{shortened}."
+        f"Verdicts in the primary set-up ({escape(paper.setups[0].title)}) under today's TCP senders, up to"
+        f" {shown['seeds']} seeds. Each claim is judged by itself, without Holm's correction over the claims,"
+        f" and figures with many points have fewer of them here than above{shortened}: the first column may"
+        " differ from there."
         f"{EARLIER if shown['earlier'] else ''}"
     )
     made = f"<p>{said}</p>{table(['claim', *(s['title'] for s in shown['senders'])], rows, 'today')}"

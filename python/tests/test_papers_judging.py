@@ -112,6 +112,8 @@ def test_holm_runs_over_the_claims_of_a_set_up() -> None:
         [Finding(f"A{i}", "here", [weak, comparison(weak.values, null=-0.01), HOLDS]) for i in range(10)]
     )
     assert {j.verdict for j in half} == {Verdict.IN_PART}
+    assert alone.because == ""
+    assert {j.because for j in (*crowd, *many, *half)} == {"correction"}
     assert crowd[0].p_holm == pytest.approx(min(1.0, 10 * alone.p))
     assert "among 10 claims the weakest of them no longer does" in crowd[0].why
     # In ten set-ups it is one claim of each.
@@ -560,9 +562,11 @@ def test_where_a_placebo_does_as_well_it_is_in_part_at_most() -> None:
     worse, same = {"blind": UP}, {"no ledger": CLOSE}
     big = comparison(MORE, effect=WORTH, placebos=worse)
     assert verdict(big) == Verdict.REPRODUCED
+    assert one(big).because == ""
     # Shown to be no worse by half a packet: one such placebo is enough.
     for others in (same, {**worse, **same}, {**same, "open": [3 * x for x in NOISE]}):
         judged = one(replace(big, placebos=others))
+        assert judged.because == "placebo"
         assert (judged.verdict, judged.count("holds")) == (Verdict.IN_PART, 1)
         assert (
             "A placebo is shown to do as well as the scheme, so at most in part: no ledger (in 1 of the 1"

@@ -31,6 +31,7 @@ def results(paper: Paper) -> dict[str, object]:
                 "id": claim.id,
                 "setup": setup.id,
                 "verdict": "reproduced",
+                "because": "",
                 "comparisons": {
                     "holds": 2,
                     "opposite": 0,

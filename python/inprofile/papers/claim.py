@@ -11,6 +11,7 @@ from typing import Literal
 from ..metrics.stats import FREE, Bounds, Interval
 
 __all__ = [
+    "Because",
     "Beside",
     "Comparison",
     "Effect",
@@ -151,6 +152,9 @@ class Finding:
     obstacle: str | None = None
 
 
+#: Why a claim's word is not the one that the counts of its comparisons alone would give: a placebo does as
+#: well, or Holm's correction leaves less than they show one by one; empty where it is that one.
+Because = Literal["", "placebo", "correction"]
 #: What a comparison shows.
 Outcome = Literal["holds", "opposite", "no_effect", "open", "undecidable"]
 #: How a placebo does beside the scheme: by the smallest effect worse, by less than that, or not told apart.
@@ -214,6 +218,7 @@ class Judged:
     p_holm: float = 1.0
     #: How many comparisons were left out as duplicates.
     duplicates: int = 0
+    because: Because = ""
 
     def count(self, outcome: Outcome) -> int:
         """How many of its comparisons came out so."""

@@ -31,10 +31,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ..metrics.quantity import quantity
 from ..metrics.stats import Interval, ci95, holm, mean, p_above, p_below, prediction95
 from .claim import (
+    Because,
     Beside,
     Comparison,
     Effect,
@@ -226,8 +228,21 @@ def verdict_of(comparisons: Sequence[JudgedComparison], times: float = 1.0) -> V
 
     `times`: what Holm's correction over the claims multiplies the claim's p by.
     """
+    return _verdict_and_why(comparisons, times)[0]
+
+
+def _verdict_and_why(comparisons: Sequence[JudgedComparison], times: float) -> tuple[Verdict, Because]:
+    """The verdict, and why it is not the one that counts alone would give."""
     verdict = _plain_verdict(comparisons, times)
-    return Verdict.IN_PART if verdict.sound and any(c.matched for c in comparisons) else verdict
+    if verdict.sound and any(c.matched for c in comparisons):
+        return Verdict.IN_PART, "placebo"
+    return verdict, "" if verdict is _counted(comparisons) else "correction"
+
+
+def _counted(comparisons: Sequence[JudgedComparison]) -> Verdict:
+    """The verdict by counts alone, without any correction for how many comparisons and claims there are."""
+    sure = [replace(c, p=0.0, p_opposite=0.0) for c in comparisons]
+    return _plain_verdict(sure, 1.0)
 
 
 def _plain_verdict(comparisons: Sequence[JudgedComparison], times: float) -> Verdict:
@@ -304,7 +319,7 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         verdict = Verdict.UNDECIDABLE
         return Judged(finding.claim, finding.setup, verdict, summary, tuple(notes), why, comparisons, numbers)
     p = max(c.p for c in comparisons)
-    verdict = verdict_of(comparisons, times=p_holm / p if p else 1.0)
+    verdict, because = _verdict_and_why(comparisons, times=p_holm / p if p else 1.0)
     if all(c.outcome == "holds" for c in comparisons) and p < ALPHA <= p_holm:
         notes.append(
             f"Every comparison holds at 95 %, but among {claims} claims the weakest of them no longer does"
@@ -335,4 +350,5 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         p=p,
         p_holm=p_holm,
         duplicates=len(finding.comparisons) - len(comparisons),
+        because=because,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from ..run.records import record_lines
 from ..run.storage import replace_text
@@ -17,6 +17,7 @@ from . import Paper
 from .judge import Verdict
 
 __all__ = [
+    "BECAUSE",
     "NAME",
     "Answered",
     "Verdicts",
@@ -31,6 +32,8 @@ __all__ = [
 
 #: The file in a paper's folder.
 NAME = "verdicts.json"
+#: `claim.Because` as a page says it.
+BECAUSE = {"placebo": "a placebo does as well", "correction": "after Holm's correction"}
 
 
 class Answered(TypedDict):
@@ -39,6 +42,8 @@ class Answered(TypedDict):
     id: str
     setup: str
     verdict: str
+    #: Why it is not the word that the counts alone would give (`claim.Because`); earlier ones do not say.
+    because: NotRequired[str]
     holds: int
     opposite: int
     no_effect: int
@@ -88,23 +93,29 @@ def taken(results: Mapping[str, Any], date: str) -> Verdicts:
         version=results["version"],
         date=date,
         setups=[s["id"] for s in results["setups"]],
-        claims=[
-            Answered(
-                id=c["id"],
-                setup=c["setup"],
-                verdict=c["verdict"],
-                holds=c["comparisons"]["holds"],
-                opposite=c["comparisons"]["opposite"],
-                no_effect=c["comparisons"]["no_effect"],
-                open=c["comparisons"]["open"],
-                undecidable=c["comparisons"]["undecidable"],
-                inside=c["numbers"]["inside"],
-                numbers=c["numbers"]["total"],
-                variants={name: other["verdict"] for name, other in c["variants"].items()},
-            )
-            for c in results["claims"]
-        ],
+        claims=[_answered(c) for c in results["claims"]],
     )
+
+
+def _answered(claim: Mapping[str, Any]) -> Answered:
+    """What is kept of a claim of a `results.json`."""
+    made = Answered(
+        id=claim["id"],
+        setup=claim["setup"],
+        verdict=claim["verdict"],
+        holds=claim["comparisons"]["holds"],
+        opposite=claim["comparisons"]["opposite"],
+        no_effect=claim["comparisons"]["no_effect"],
+        open=claim["comparisons"]["open"],
+        undecidable=claim["comparisons"]["undecidable"],
+        inside=claim["numbers"]["inside"],
+        numbers=claim["numbers"]["total"],
+        variants={name: other["verdict"] for name, other in claim["variants"].items()},
+    )
+    # Results of an earlier version do not say.
+    if "because" in claim:
+        made["because"] = claim["because"]
+    return made
 
 
 def write(found: Verdicts, folder: Path) -> None:

@@ -27,4 +27,4 @@ def advised_experiment(report: Report, advice: Advice) -> str:
 
 def picture_svg(spec: Mapping[str, Any]) -> str:
     """The picture, for pages that draw nothing themselves."""
-    return svg(spec, 420)
+    return svg(spec, 320)
