@@ -200,6 +200,7 @@ def measures(scheme: str, seed: int, traces: bool = True, **changes: float) -> M
         # In proportion to IN packets at the edge; the most damaged flow has half of what the queues drop.
         "edge_drops": shape / 16e3,
         "queue_drops": np.broadcast_to([20.0, 60.0, 20.0, 20.0], shape.shape),
+        "early": shape,
         "soon": np.array([-values["soon"], values["soon"], 0 * values["soon"], 0 * values["soon"]]).T,
     }
     return Measures(SEEDS, values, shown if traces else {}, each)

@@ -103,6 +103,7 @@ def test_measures_of_tables_made_by_hand(order: int) -> None:
     np.testing.assert_allclose(m["arrived_std"], [2e5, 2e5])
     # Half of the ten seconds after the start of the window are 40 kbit/s below those before it.
     np.testing.assert_allclose(m.by_flow["soon"], [[0.0, -2e4]] * 2)
+    np.testing.assert_allclose(m.by_flow["early"], [[1e5, 2e5]] * 2)
     np.testing.assert_allclose(m.by_flow["throughput"], [[100e3, 300e3], [200e3, 600e3]])
     np.testing.assert_allclose(m.by_flow["in_share"], 0.75)
     np.testing.assert_allclose(m.by_flow["edge_loss"], [[0.01, 0.02]] * 2)
@@ -204,7 +205,7 @@ def test_where_the_core_drops_nothing_arm_cannot_be_judged() -> None:
     # ARD is not above ARM, and that could have shown.
     assert outcomes["fairness index of ARD above ARM"] not in ("holds", "undecidable")
     a8 = found["A8", "tail-drop-edge"]
-    assert [c.outcome for c in a8.comparisons] == ["undecidable", "holds"] * 2
+    assert [c.outcome for c in a8.comparisons] == ["undecidable", "undecidable", "holds"] * 2
     assert "none to move" in a8.why
     assert found["A8", "as-described"].verdict == Verdict.REPRODUCED
 
@@ -303,18 +304,20 @@ def test_ards_speed_is_not_compared_where_its_bucket_has_not_drained() -> None:
     assert all("has not drained" in (c.comparison.obstacle or "") for c in speed)
 
 
-def test_flows_are_ranked_on_other_seeds() -> None:
+def test_flows_are_ranked_before_what_is_measured() -> None:
     """Among equal flows none is greedy, but the one picked by its own outcome seems to lose by any scheme."""
     rng = np.random.default_rng(5)
-    rio, other = rng.normal(3e5, 5e4, (2, 400, 4))
+    early, rio, other = rng.normal(3e5, 5e4, (3, 400, 4))
     own = np.array([[other[i, rio[i].argmax()] - rio[i].max()] for i in range(400)]).mean()
-    fair = np.array([other[i, ranked(rio, i)[0]] - rio[i, ranked(rio, i)[0]] for i in range(400)]).mean()
+    first = [ranked(before)[0] for before in early]
+    fair = np.array([other[i, k] - rio[i, k] for i, k in enumerate(first)]).mean()
     assert own < -4e4
     assert abs(fair) < 1e4
-    # A flow that is greedy in every seed is found.
-    rio[:, 2] += 2e5
-    rio[:, 3] -= 2e5
-    assert {ranked(rio, i) for i in range(400)} == {(2, 3)}
+    # Whoever is greedy in a run is found, whichever flow it is in another.
+    early[::2, 2] += 4e5
+    early[1::2, 0] += 4e5
+    early[:, 3] -= 4e5
+    assert [ranked(before) for before in early] == [(2, 3), (0, 3)] * 200
 
 
 @pytest.mark.parametrize("ratio", [1.1, 1.3, 1.6, 1.9])

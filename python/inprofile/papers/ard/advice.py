@@ -23,6 +23,10 @@ FULL = "full-core-buffer"
 STUCK = 0.6
 #: A window with which no flow is locked out.
 WIDE = "100 packets"
+#: Round-trip times from one to eleven times the least.
+APART = "20..220 ms"
+#: Bits of a packet on the wire, and the bottleneck's rate in bit/s.
+PACKET, RATE = 8 * 1040, 1.2e6
 LINES = {"rio": "No edge marker", "ard": "ARD", "placebo": "Blind drops"}
 
 
@@ -37,7 +41,7 @@ def figures(report: Report) -> dict[str, float]:
     none, ard = (fi(first, scheme) for scheme in ("rio", "ard"))
     none_full, ard_full, blind_full = (fi(FULL, scheme) for scheme in LINES)
     jitter_full = fi(FULL, "rio", "jitter")
-    ard_twenty, blind_twenty = (fi(FULL, s, topology="twenty-flows") for s in ("ard", "placebo"))
+    none_twenty, ard_twenty, blind_twenty = (fi(FULL, s, topology="twenty-flows") for s in LINES)
     return {
         **known("none", none, SHARE),
         "ard": float(ard.mean()),
@@ -47,24 +51,30 @@ def figures(report: Report) -> dict[str, float]:
         "blind_full": float(blind_full.mean()),
         **known("lead_full", ard_full - blind_full),
         **known("lead_twenty", ard_twenty - blind_twenty),
+        "none_twenty": float(none_twenty.mean()),
+        "ard_twenty": float(ard_twenty.mean()),
+        "blind_twenty": float(blind_twenty.mean()),
+        "waits": float(report.cell(first, "four-flows", "rio")["queue_core"].mean()) * PACKET / RATE * 1e3,
         **known("helps", blind_full - none_full),
         "runs": float(none_full.size),
         "stuck": float((none_full < STUCK).sum()),
+        "stuck_ard": float((ard_full < STUCK).sum()),
         "stuck_blind": float((blind_full < STUCK).sum()),
-        "jitter_full": float(jitter_full.mean()),
+        **known("jitter_full", jitter_full, SHARE),
         **known("as_ard", jitter_full - ard_full),
-        **_wide(report),
+        **_swept(report, "window", FULL, WIDE, "wide"),
+        **_swept(report, "rtt", first, APART, "apart"),
     }
 
 
-def _wide(report: Report) -> dict[str, float]:
-    """The index in the full buffer with a wide window: of this run's sweep, or of the one kept."""
+def _swept(report: Report, sweep: str, setup: str, value: str, name: str) -> dict[str, float]:
+    """The index at one value of a sweep: of this run's, or of the one kept."""
     panels = [*reduce(report.paper, report.cells)["panels"], *kept()["panels"]]
-    panel = next(p for p in panels if (p["sweep"], p["setup"]) == ("window", FULL))
-    [point] = [p for p in panel["points"] if p["value"] == WIDE]
+    panel = next(p for p in panels if (p["sweep"], p["setup"]) == (sweep, setup))
+    [point] = [p for p in panel["points"] if p["value"] == value]
     names = {"rio": "none", "ard": "ard", "placebo": "blind"}
     return {
-        f"{names[scheme]}_wide{end}": figure
+        f"{names[scheme]}_{name}{end}": figure
         for scheme, figures in point["schemes"].items()
         if scheme in names
         for end, figure in zip(("", "_lo", "_hi"), figures["fi"], strict=True)
@@ -80,10 +90,13 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     first = paper.setups[0].id
     none, ard = (fi(first, scheme) for scheme in ("rio", "ard"))
     none_full, ard_full, blind_full = (fi(FULL, scheme) for scheme in LINES)
+    none_in, ard_in = (cells[Cell(first, "four-flows", scheme)]["total_in"] for scheme in ("rio", "ard"))
+    kept_in = ard_in / none_in
     return [
         Figure("none", "Jain's index, RIO and no edge marker (advised)", none, bounds=SHARE),
         Figure("ard", "Jain's index, RIO and ARD", ard, bounds=SHARE),
         Figure("gain", "what ARD adds to RIO's index", ard - none),
+        Figure("kept", "IN throughput, RIO and ARD, of that without ARD", kept_in),
         Figure(
             "none_full", "Jain's index, full drop-tail buffer and no edge marker", none_full, bounds=SHARE
         ),

@@ -199,7 +199,7 @@ def _of_share(s: Schemes) -> Effect:
 
 
 def _no_extreme(s: Schemes, base: str, which: int, counts: Effect) -> str | None:
-    """Why no flow is greedy, or damaged: the one that is so with other seeds is hardly off the mean flow."""
+    """Why no flow is greedy, or damaged: the one that was so before is hardly off the mean flow."""
     mean = s[base]["total"] / s.flows
     off = float((of_rank(s, base, which) - mean).mean()) * (1 if which == 0 else -1)
     if off > counts.size:
@@ -207,7 +207,7 @@ def _no_extreme(s: Schemes, base: str, which: int, counts: Effect) -> str | None
     who, kind = (("greediest", "greedy"), ("most damaged", "damaged"))[which]
     side = "above" if (off > 0) == (which == 0) else "below"
     return (
-        f"the flow that is {who} with the other seeds is {abs(off) / 1e3:.1f} kbit/s"
+        f"the flow that was {who} until then is {abs(off) / 1e3:.1f} kbit/s"
         f" {side} the mean flow under {s.titles[base]}, less than the {counts.size / 1e3:g} from which on a"
         f" difference counts: no flow is {kind}"
     )
@@ -295,31 +295,43 @@ def _steadier_and_more(s: Schemes, what: str, rate: str, deviation: str) -> list
 
 
 def _a8(s: Schemes) -> list[Comparison]:
-    pair = s.pair("ard", "rio")
-    base = float(s["rio"]["drops_core"].mean())
-    inert = s.inert("ard")
-    obstacle = inert
-    if obstacle is None and base < s.bounds.number("few_drops"):
-        before, after = (float(s[scheme]["drops_upstream"].mean()) for scheme in ("rio", "ard"))
-        obstacle = (
-            f"the core drops {base:.2g} packets in 100 s without ARD, so there are none to move; the queue"
-            f" before the edge link drops {before:.0f} without ARD and {after:.0f} with it"
-        )
-    base_title = s.titles["rio"]
-    likely = of_base(
-        s["ard"]["drops_marker"],
-        0.5,
-        'half of what the edge drops: those are "likely" to have been dropped in the core',
+    # §2.1: packets that ARM would remark, and the core drop, are dropped at the edge; RIO alone remarks none.
+    if reason := s.inert("ard"):
+        return [_fewer(s, base, reason) for base in ("arm", "rio")]
+    some = Comparison(
+        "drops by the edge marker, ARD",
+        list(s["ard"]["drops_marker"]),
+        "above",
+        unit="packets",
+        topology=s.title,
+        effect=Effect(1.0, "a packet a run"),
     )
-    label = f"drops at the core, ARD below {base_title}"
-    compared = [pair.compare(label, "drops_core", "below", "packets", obstacle=obstacle, effect=likely)]
-    if inert is None:
-        label = f"drops by the edge marker, ARD above {base_title}"
-        # The blind dropper is made to drop as often there.
-        pair = replace(pair, placebos={})
-        some = Effect(1.0, "a packet a run")
-        compared.append(pair.compare(label, "drops_marker", "above", "packets", effect=some))
-    return compared
+    return [*(_fewer(s, base, _none_to_move(s, base)) for base in ("arm", "rio")), some]
+
+
+def _fewer(s: Schemes, base: str, obstacle: str | None) -> Comparison:
+    """Whether the core drops fewer packets under ARD than under `base`."""
+    likely = 'half of what the edge drops: those are "likely" to have been dropped in the core'
+    return s.pair("ard", base).compare(
+        f"drops at the core, ARD below {s.titles[base]}",
+        "drops_core",
+        "below",
+        "packets",
+        obstacle=obstacle,
+        effect=of_base(s["ard"]["drops_marker"], 0.5, likely),
+    )
+
+
+def _none_to_move(s: Schemes, base: str) -> str | None:
+    """Why drops cannot move to the edge, if so: without ARD the core has none."""
+    core = float(s[base]["drops_core"].mean())
+    if core >= s.bounds.number("few_drops"):
+        return None
+    before, after = (float(s[scheme]["drops_upstream"].mean()) for scheme in (base, "ard"))
+    return (
+        f"the core drops {core:.2g} packets in 100 s without ARD, so there are none to move; the queue"
+        f" before the edge link drops {before:.0f} without ARD and {after:.0f} with it"
+    )
 
 
 def _a9(s: Schemes) -> list[Comparison]:
@@ -372,10 +384,9 @@ def _notes(claim: str, s: Schemes) -> list[str]:
         picked = [float(rio[name].mean()) / 1e3 for name in ("best", "worst")]
         share = float(rio["total"].mean()) / s.flows / 1e3
         notes.append(
-            f"Under {s.titles['rio']}, with {s.title}, the flow that is greediest in the other seeds gets"
-            f" {greedy:.0f} kbit/s, the most damaged {damaged:.0f}; picked by each seed's own outcome, as the"
-            f" paper does, {picked[0]:.0f} and {picked[1]:.0f}. An equal share of what gets through is"
-            f" {share:.0f}."
+            f"Under {s.titles['rio']}, with {s.title}, the flow that was greediest before the TPR is set gets"
+            f" {greedy:.0f} kbit/s, the most damaged {damaged:.0f}; picked by the measured interval itself"
+            f" {picked[0]:.0f} and {picked[1]:.0f}. An equal share of what gets through is {share:.0f}."
         )
     return notes
 

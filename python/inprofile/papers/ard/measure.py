@@ -186,6 +186,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     received = [series.get(name, "received") for name in names]
     if known := [found for found in received if found]:
         each["soon"] = np.stack([_change(*found, start) for found in known], axis=1)
+        each["early"] = np.stack([_early(*found, start) for found in known], axis=1)
     return Measures(seeds, values, traces, each)
 
 
@@ -210,6 +211,12 @@ def _change(t: Array, rate: Array, at: float) -> Array:
     after, before = (t > at) & (t <= at + SOON), (t > at - SOON) & (t <= at)
     change: Array = rate[:, after].mean(axis=1) - rate[:, before].mean(axis=1)
     return change
+
+
+def _early(t: Array, rate: Array, start: float) -> Array:
+    """Mean rate before what is measured, once flows have started: in the later half of that time."""
+    mean: Array = rate[:, (t > start / 2) & (t <= start)].mean(axis=1)
+    return mean
 
 
 def _flow_names(flows: pa.Table, seeds: tuple[int, ...]) -> list[str]:

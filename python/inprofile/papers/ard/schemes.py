@@ -122,23 +122,22 @@ class Schemes:
         return None
 
 
-def ranked(rio: Array, seed: int) -> tuple[int, int]:
-    """Greediest and most damaged flow, by throughput under RIO in all seeds but this one.
+def ranked(rio: Array) -> tuple[int, int]:
+    """Greediest and most damaged flow of a run under RIO, by its flows' throughput before what is measured.
 
-    `rio` is seeds × flows; `seed` the index. Ranked on the seed itself, either would regress to the mean
-    under any scheme.
+    Ranked on what is measured, either would regress to the mean under any scheme; until then ARM and ARD have
+    a TPR of TPR_max (§III), and do little.
     """
-    mean = np.delete(rio, seed, axis=0).mean(axis=0)
-    return int(mean.argmax()), int(mean.argmin())
+    return int(rio.argmax()), int(rio.argmin())
 
 
 def of_rank(s: Schemes, scheme: str, which: int, measure: str = "throughput") -> Array:
-    """Throughput of the greediest (0) or most damaged (1) flow under a scheme, ranked on other seeds.
+    """Throughput under a scheme of the flow that is greediest (0) or most damaged (1) under RIO, by seed.
 
     `measure`: another of the measures by flow, for the flow of that rank.
     """
-    rio, own = s["rio"].by_flow["throughput"], s[scheme].by_flow[measure]
-    return np.array([own[i, ranked(rio, i)[which]] for i in range(len(rio))])
+    early, own = s["rio"].by_flow["early"], s[scheme].by_flow[measure]
+    return np.array([own[i, ranked(before)[which]] for i, before in enumerate(early)])
 
 
 def level(lambda_in: Array, tpr: Array, stated: Mapping[str, float], p_drop: float) -> Array:

@@ -14,16 +14,16 @@ from ...metrics.stats import SHARE
 from .. import Cell, Paper
 from ..advice import known
 from ..advice_today import Figure
-from .experiments import BASELINE, HIGH, OURS, cell_of
-from .measure import contracts
+from .experiments import ALONE, BASELINE, HIGH, OURS, cell_of
+from .measure import contracts, fairness
 
 if TYPE_CHECKING:
     from ..report import Report
 
 __all__ = ["figures", "picture", "today"]
 
-#: TWAM without DWRED, with thresholds behind which packets wait as long, and with those printed.
-ALONE, ALONE_LOW = "twam-wred-high", "twam-wred"
+#: TWAM without DWRED, with the thresholds that are printed.
+ALONE_LOW = "twam-wred"
 SPARE, SOLD = "scenario-2", "scenario-1"
 #: Set-ups by their places: the rival's thresholds like ours, and as printed.
 LIKE, PRINTED = 0, 1
@@ -55,10 +55,13 @@ def figures(report: Report) -> dict[str, float]:
         each = [known(name, m[f"x.{i}"] / rate) for i, rate in enumerate(sold, 1)]
         return min(each, key=lambda found: found[name])
 
-    def beyond(rate: float) -> float:
-        """What flows of a contract get beyond it, in Mbit/s, with TWAM alone."""
-        return float(np.mean([alone[f"x.{i + 1}"] - rate for i in np.flatnonzero(sold == rate)])) / 1e6
+    def got(m: Measures, rate: float) -> float:
+        """What a flow of a contract gets, in Mbit/s."""
+        return float(np.mean([m[f"x.{i + 1}"] for i in np.flatnonzero(sold == rate)])) / 1e6
 
+    small, large, left = float(sold.min()), float(sold.max()), capacity - float(sold.sum())
+    paths = report.paper.find("topologies", "two-paths").id
+    one, turns = (_found(report, LIKE, paths, scheme) for scheme in ("one-queue", "drr"))
     return {
         "ours": mean(ours, "fi"),
         "alone": mean(alone, "fi"),
@@ -66,8 +69,17 @@ def figures(report: Report) -> dict[str, float]:
         **known("gain", alone["fi"] - tuned["fi"]),
         **known("less", alone["fi"] - ours["fi"]),
         **least("least_alone", alone),
-        "small": beyond(float(sold.min())),
-        "large": beyond(float(sold.max())),
+        "small": got(alone, small),
+        "large": got(alone, large),
+        "small_tuned": got(tuned, small),
+        "large_tuned": got(tuned, large),
+        "small_fair": small * capacity / float(sold.sum()) / 1e6,
+        "large_fair": large * capacity / float(sold.sum()) / 1e6,
+        # What the index is where all get the same beyond their contracts.
+        "even": float(fairness((sold + left / len(sold)) / sold)),
+        "one_queue": mean(one, "fi"),
+        "turns": mean(turns, "fi"),
+        **known("by_turns", turns["fi"] - one["fi"]),
         **least("full_ours", ours_full),
         **least("full_like", like_full),
         "wait_alone": mean(alone, "delay", 1e-3),

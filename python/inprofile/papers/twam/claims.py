@@ -1,94 +1,34 @@
-"""How claims E1–E11 are judged: what is compared with what, seed by seed.
+"""How claims E1–E13 are judged: what is compared with what, seed by seed.
 
-Each claim is about one scenario or two, and is judged once for each set-up. Contracts, capacities and
-round-trip times are those of `paper.toml`, or of a point of the atlas.
+Each claim is judged once for each set-up; those of contracts and shares are in `kept`. Contracts, capacities
+and round-trip times are those of `paper.toml`, or of a point of the atlas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
-from ..effects import BOUND, CONTRACT, INDEX, of_base, of_link
+from ..effects import BOUND, INDEX, of_base, of_link
 from ..judge import Comparison, Effect, Finding, Room
-from ..pairing import Measure, paired, same_seeds
+from ..pairing import Measure, paired
 from ..rows import TableRow, row
 from . import cost
-from .experiments import BASELINE, HIGH, LOW, OURS, cell_of
-from .measure import PACKET, contracts, relative_error
+from .experiments import ALONE, BASELINE, HIGH, LOW, OURS
+from .kept import e3a, e3b, e3c, e3d, e4, e7, e12
+from .measure import relative_error
+from .scenarios import SCENARIOS, Cells, Load, Scenario, idle, mbit
 
 __all__ = ["findings", "table"]
 
-Cells = Mapping[Cell, Measures]
-SCENARIOS = ("scenario-1", "scenario-2", "scenario-3", "scenario-4")
 #: Whose windows Fig. 2 and 3 show.
 WINDOWS_SHOWN = ("scenario-1", "scenario-2")
-
-
-class _Scenario:
-    """The runs of one scenario in one set-up: the baseline's and ours."""
-
-    def __init__(self, paper: Paper, cells: Cells, setup: str, topology: str, variant: str) -> None:
-        self.about = paper.find("topologies", topology)
-        self.title = self.about.title
-        self.bounds = paper.top.table("bounds")
-        self.contracts = contracts(paper, self.about)
-        self.capacity = self.about.number("capacity")
-        self.base = cells[cell_of(paper, setup, topology, BASELINE, variant)]
-        self.ours = cells[cell_of(paper, setup, topology, OURS, variant)]
-        #: Bandwidth times propagation delay, in packets.
-        self.pipe = self.about.number("capacity") * paper.top.number("rtt") / PACKET
-        same_seeds(self.base, self.ours)
-
-    def difference(self, measure: Measure) -> list[float]:
-        """Ours − baseline, seed by seed."""
-        return paired(self.ours, self.base, measure)
-
-    def shares(self, measures: Measures, what: str = "x") -> Array:
-        """Throughput over contract: seeds × flows."""
-        rates = [measures[f"{what}.{i}"] for i in range(1, len(self.contracts) + 1)]
-        shares: Array = np.stack(rates, axis=1) / self.contracts
-        return shares
-
-    def groups(self) -> list[tuple[float, list[int]]]:
-        """Contracts in order, and the flows that have each."""
-        return [(float(r), list(np.flatnonzero(self.contracts == r))) for r in np.unique(self.contracts)]
-
-    def compared(
-        self, label: str, values: Array | Sequence[float], side: Any, null: float = 0.0, **more: Any
-    ) -> Comparison:
-        return Comparison(label, [float(v) for v in values], side, null=null, topology=self.title, **more)
-
-
-class _Load:
-    """The runs of a set-up, by scenario."""
-
-    def __init__(self, paper: Paper, cells: Cells, setup: str, variant: str) -> None:
-        self._paper, self._cells, self._setup, self._variant = paper, cells, setup, variant
-
-    def __call__(self, topology: str) -> _Scenario:
-        return _Scenario(self._paper, self._cells, self._setup, topology, self._variant)
-
-    def beside(self, topology: str, *schemes: str) -> list[Measures]:
-        """What was run of a network in this set-up beside ours and the baseline; none where one was not."""
-        cells = [cell_of(self._paper, self._setup, topology, scheme) for scheme in schemes]
-        return [self._cells[c] for c in cells] if all(c in self._cells for c in cells) else []
-
-    def title(self, topology: str) -> str:
-        return self._paper.find("topologies", topology).title
-
-
-Load = _Load
-
-
-def _mbit(contract: float) -> str:
-    return f"{contract / 1e6:g} Mbit/s"
+#: All is sold, less is, and priority traffic comes and goes.
+UNLIKE_LOADS = ("scenario-1", "scenario-2", "scenario-4")
 
 
 def _windows(m: Measures, flows: Sequence[int]) -> Array:
@@ -102,7 +42,7 @@ def _e1a(load: Load) -> list[Comparison]:
 
     return [
         s.compared(
-            f"mean window of flows of {_mbit(contract)}, ours − baseline",
+            f"mean window of flows of {mbit(contract)}, ours − baseline",
             s.difference(window(flows)),
             "above",
             unit="packets",
@@ -116,28 +56,26 @@ def _e1a(load: Load) -> list[Comparison]:
 
 
 def _e1b(load: Load) -> list[Comparison]:
-    compared = []
-    for s in map(load, SCENARIOS):
-        none = s.bounds.number("none")
-        compared += [
-            s.compared(
-                f"slow starts per run, ours, below {none:g}",
-                s.ours["timeouts"],
-                "below",
-                none,
-                effect=BOUND,
-            ),
-            s.compared(
-                "slow starts per run, ours − baseline",
-                s.difference("timeouts"),
-                "below",
-                effect=Effect(none, "one a run"),
-                room=Room(
-                    [float(x) for x in s.base["timeouts"]], "slow starts per run under the baseline are"
-                ),
-            ),
-        ]
-    return compared
+    return [
+        s.compared(
+            f"slow starts per run, ours, below {none:g}", s.ours["timeouts"], "below", none, effect=BOUND
+        )
+        for s in map(load, SCENARIOS)
+        for none in [s.bounds.number("none")]
+    ]
+
+
+def _e1c(load: Load) -> list[Comparison]:
+    return [
+        s.compared(
+            "slow starts per run, ours − baseline",
+            s.difference("timeouts"),
+            "below",
+            effect=of_base(s.base["timeouts"], 0.1, "a tenth of the baseline's"),
+            room=Room([float(x) for x in s.base["timeouts"]], "slow starts per run under the baseline are"),
+        )
+        for s in map(load, SCENARIOS)
+    ]
 
 
 def _e2(load: Load) -> list[Comparison]:
@@ -159,13 +97,9 @@ def _e2(load: Load) -> list[Comparison]:
             "above",
             unit="bit/s",
             effect=of_link(s.capacity),
-            room=_idle(s),
+            room=idle(s),
         ),
     ]
-
-
-def _idle(s: _Scenario) -> Room:
-    return Room([s.capacity - float(x) for x in s.base["total"]], "the baseline leaves idle")
 
 
 def _shares_error(m: Measures, contracts: Array) -> Array:
@@ -173,80 +107,6 @@ def _shares_error(m: Measures, contracts: Array) -> Array:
     windows = np.stack([m[f"cwnd.{i}"] for i in range(1, len(contracts) + 1)], axis=1)
     wanted = windows.sum(axis=1, keepdims=True) * contracts / contracts.sum()
     return relative_error(windows, wanted)
-
-
-def _keeps(s: _Scenario, what: str) -> list[Comparison]:
-    """Every flow keeps its contract under ours."""
-    kept = s.bounds.number("kept")
-    return [
-        s.compared(
-            f"flow {i + 1} ({_mbit(s.contracts[i])}), throughput over contract, ours, above {kept:g}",
-            share,
-            "above",
-            kept,
-            effect=BOUND,
-        )
-        for i, share in enumerate(s.shares(s.ours, what).T)
-    ]
-
-
-def _e3a(load: Load) -> list[Comparison]:
-    s = load("scenario-2")
-    contract, flows = s.groups()[-1]
-    missed = s.shares(s.base)[:, flows].mean(axis=1)
-    label = f"flows of {_mbit(contract)}, throughput over contract, baseline, below 1"
-    return [*_keeps(s, "x"), s.compared(label, missed, "below", 1.0, effect=CONTRACT)]
-
-
-def _e3b(load: Load) -> list[Comparison]:
-    s = load("scenario-3")
-    rates = s.shares(s.ours) * s.contracts
-    groups = s.groups()
-    return [
-        *(
-            s.compared(
-                f"throughput of flows of {_mbit(larger)} above that of flows of {_mbit(smaller)}, ours",
-                rates[:, more].mean(axis=1) - rates[:, less].mean(axis=1),
-                "above",
-                unit="bit/s",
-                effect=Effect((larger - smaller) / 10, "a tenth of the contracts' difference"),
-            )
-            for (smaller, less), (larger, more) in pairwise(groups)
-        ),
-        *(
-            s.compared(
-                f"flow {i + 1} ({_mbit(s.contracts[i])}), throughput over contract, baseline, below 1",
-                s.shares(s.base)[:, i],
-                "below",
-                1.0,
-                effect=CONTRACT,
-            )
-            for i in (int(flow) - 1 for flow in s.about.numbers("missed"))
-        ),
-        s.compared(
-            "index of throughput over contract, ours − baseline",
-            s.difference("fi"),
-            "above",
-            bounds=UNLIKE,
-            effect=INDEX,
-            room=Room([1 - float(x) for x in s.base["fi"]], "from the baseline's index to 1 there are"),
-        ),
-    ]
-
-
-def _e3c(load: Load) -> list[Comparison]:
-    s = load("scenario-4")
-    worst = s.shares(s.base, "burst").min(axis=1)
-    kept = s.bounds.number("kept")
-    label = f"worst flow's throughput over contract, baseline, below {kept:g}"
-    return [*_keeps(s, "burst"), s.compared(label, worst, "below", kept, effect=BOUND)]
-
-
-def _e4(load: Load) -> list[Comparison]:
-    s = load("scenario-4")
-    room = Room([1 - float(x) for x in s.base["fi_worst"]], "from the baseline's index to 1 there are")
-    label = "index of the worst second, ours − baseline"
-    return [s.compared(label, s.difference("fi_worst"), "above", effect=INDEX, room=room)]
 
 
 def _e5a(load: Load) -> list[Comparison]:
@@ -297,27 +157,6 @@ def _e6(_: Load) -> list[Comparison]:
     ]
 
 
-def _e7(load: Load) -> list[Comparison]:
-    compared = []
-    for s in map(load, SCENARIOS):
-        low, high = s.bounds.numbers("in_proportion")
-        shares = s.shares(s.ours)
-        # Of what the flows get together, so that how far the link is used does not count.
-        fair = shares @ s.contracts / s.contracts.sum()
-        compared += [
-            s.compared(
-                f"throughput of flows of {_mbit(contract)} over their part of the sum, r/Σr, ours",
-                shares[:, flows].mean(axis=1) / fair,
-                "within",
-                low,
-                upper=high,
-                effect=Effect(0.0, 'the bounds are what we take "analogous" for'),
-            )
-            for contract, flows in s.groups()
-        ]
-    return compared
-
-
 def _e8(load: Load) -> list[Comparison]:
     return [
         s.compared(
@@ -326,7 +165,7 @@ def _e8(load: Load) -> list[Comparison]:
             "above",
             unit="bit/s",
             effect=Effect(0.05 * s.capacity, '5 % of the link: "much higher"'),
-            room=_idle(s),
+            room=idle(s),
         )
         for s in (load("scenario-2"), load("scenario-3"), load("scenario-4"))
     ]
@@ -407,23 +246,62 @@ def _e11(load: Load) -> list[Comparison]:
     ]
 
 
+def _e13(load: Load) -> list[Comparison]:
+    compared = []
+    for s in map(load, UNLIKE_LOADS):
+        beside = load.beside(s.about.id, ALONE)
+        if not beside:
+            return []
+        [static] = beside
+        compared += [
+            s.compared(
+                "index of throughput over contract, TWAM with DWRED − with static WRED",
+                paired(s.ours, static, "fi"),
+                "above",
+                bounds=UNLIKE,
+                effect=INDEX,
+                room=Room([1 - float(x) for x in static["fi"]], "from static WRED's index to 1 there are"),
+            ),
+            s.compared(
+                "sum of throughputs, TWAM with DWRED − with static WRED",
+                paired(s.ours, static, "total"),
+                "above",
+                unit="bit/s",
+                effect=of_link(s.capacity),
+                room=Room([s.capacity - float(x) for x in static["total"]], "static WRED leaves idle"),
+            ),
+            s.compared(
+                "wait in the queues, TWAM with DWRED over that with static WRED",
+                s.ours["delay"] / static["delay"],
+                "below",
+                1.0,
+                effect=Effect(0.1, "a tenth of the wait"),
+            ),
+        ]
+    return compared
+
+
 _CLAIMS = {
-    "E1a": _e1a, "E1b": _e1b, "E2": _e2, "E3a": _e3a, "E3b": _e3b, "E3c": _e3c, "E4": _e4, "E5a": _e5a,
-    "E5b": _e5b, "E6": _e6, "E7": _e7, "E8": _e8, "E9": _e9, "E10": _e10, "E11": _e11,
+    "E1a": _e1a, "E1b": _e1b, "E1c": _e1c, "E2": _e2, "E3a": e3a, "E3b": e3b, "E3c": e3c, "E3d": e3d,
+    "E4": e4, "E5a": _e5a, "E5b": _e5b, "E6": _e6, "E7": e7, "E8": _e8, "E9": _e9, "E10": _e10,
+    "E11": _e11, "E12": e12, "E13": _e13,
 }  # fmt: skip
 
 
 #: The scenarios that a claim is about; E6 runs nothing, it is of committed measurements.
 _ABOUT = {
-    "E1a": WINDOWS_SHOWN, "E1b": SCENARIOS, "E2": ("scenario-1",), "E3a": ("scenario-2",),
-    "E3b": ("scenario-3",), "E3c": ("scenario-4",), "E4": ("scenario-4",),
+    "E1a": WINDOWS_SHOWN, "E1b": SCENARIOS, "E1c": SCENARIOS, "E2": ("scenario-1",),
+    "E3a": ("scenario-2",), "E3b": ("scenario-3",), "E3c": ("scenario-4",), "E3d": ("scenario-4",),
+    "E4": ("scenario-4",),
     "E5a": ("scenario-1", "scenario-2"), "E5b": ("scenario-1", "scenario-2"), "E6": (), "E7": SCENARIOS,
     "E8": SCENARIOS[1:], "E9": ("scenario-1",), "E10": ("scenario-2",), "E11": ("two-paths",),
+    "E12": SCENARIOS[1:], "E13": UNLIKE_LOADS,
 }  # fmt: skip
 #: Schemes that a claim compares, where they are not the baseline and ours.
 _OF = {
-    "E5a": (OURS,), "E5b": (OURS,), "E7": (OURS,), "E10": (BASELINE, OURS, LOW, HIGH),
-    "E11": ("one-queue", "drr"),
+    "E1b": (OURS,), "E3a": (OURS,), "E3c": (OURS,), "E3d": (OURS,), "E5a": (OURS,), "E5b": (OURS,),
+    "E7": (OURS,), "E10": (BASELINE, OURS, LOW, HIGH), "E11": ("one-queue", "drr"), "E12": (BASELINE,),
+    "E13": (OURS, ALONE),
 }  # fmt: skip
 
 
@@ -442,7 +320,7 @@ def _notes(claim: str, load: Load) -> list[str]:
         ]
     if claim == "E1a":
         return [note for s in map(load, WINDOWS_SHOWN) for note in (_waits(s), *_fallen(s))]
-    if claim == "E1b":
+    if claim in ("E1b", "E1c"):
         each = "; ".join(
             f"{s.title} {s.ours['timeouts'].mean():.1f} under ours and {s.base['timeouts'].mean():.1f} under"
             " the baseline"
@@ -478,7 +356,7 @@ def _notes(claim: str, load: Load) -> list[str]:
     return []
 
 
-def _waits(s: _Scenario) -> str:
+def _waits(s: Scenario) -> str:
     """How long packets wait, which is part of a window, and how far the link is used."""
     ours, base = (float(m["delay"].mean()) * 1e3 for m in (s.ours, s.base))
     return (
@@ -488,7 +366,7 @@ def _waits(s: _Scenario) -> str:
     )
 
 
-def _fallen(s: _Scenario) -> list[str]:
+def _fallen(s: Scenario) -> list[str]:
     """Where mean windows are smaller than the baseline's: what those flows get, over C·r/Σr."""
     fair = s.about.number("capacity") / s.contracts.sum()
     phrases = []
@@ -497,7 +375,7 @@ def _fallen(s: _Scenario) -> list[str]:
         ours, base = (s.shares(m)[:, flows].mean() / fair for m in (s.ours, s.base))
         if change < 0:
             phrases.append(
-                f"flows of {_mbit(contract)} get {ours:.2f} times C·r/Σr, {base:.2f} under the baseline"
+                f"flows of {mbit(contract)} get {ours:.2f} times C·r/Σr, {base:.2f} under the baseline"
             )
     return [f"Where windows are smaller there, {'; '.join(phrases)}."] if phrases else []
 
@@ -507,7 +385,7 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     found = []
     for claim in paper.claims:
         for setup in paper.setups:
-            load = _Load(paper, cells, setup.id, variant)
+            load = Load(paper, cells, setup.id, variant)
             compared = _CLAIMS[claim.id](load)
             nothing = None if compared else "What this is compared with was not run here."
             found.append(

@@ -12,7 +12,7 @@ from typing import Any
 from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["BASELINE", "HIGH", "LOW", "OURS", "cell_of", "jobs", "late", "measured"]
+__all__ = ["ALONE", "BASELINE", "HIGH", "LOW", "OURS", "cell_of", "jobs", "late", "measured"]
 
 #: What the paper compares with.
 BASELINE = "tsw2cm"
@@ -22,6 +22,8 @@ OURS = "twam"
 COARSE = {"duration": "200 s", "measure.from": "50 s", "measure.to": "200 s", "monitors.0.every": "500 ms"}
 #: The baseline with thresholds too low and too high (§4), of the set-up's colours.
 LOW, HIGH = "tsw2cm-low", "tsw2cm-high"
+#: TWAM without DWRED, with thresholds behind which packets wait as long in scenario 2.
+ALONE = "twam-wred-high"
 
 
 def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str = "") -> Cell:
@@ -61,7 +63,8 @@ def _cells(paper: Paper, variants: bool, beside: bool) -> Iterator[Cell]:
         judged = topology.words("schemes") if "schemes" in topology else []
         shown = topology.words("beside") if beside and "beside" in topology else []
         for scheme in [*judged, *shown]:
-            for setup in paper.setups:
+            once = paper.find("schemes", scheme).flag("once")
+            for setup in paper.setups[: 1 if once else None]:
                 yield cell_of(paper, setup.id, topology.id, scheme)
                 for variant in paper.variants if variants and scheme in judged else ():
                     yield cell_of(paper, setup.id, topology.id, scheme, variant.id)
