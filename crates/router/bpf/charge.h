@@ -15,39 +15,49 @@ static __always_inline __u32 at_least(__u32 bytes, const struct rules *r)
 	return bytes > r->mpu ? bytes : r->mpu;
 }
 
-/* As much as leaves, or more where the headers that each packet gets were not read: those inside a tunnel, or of what is no IP packet. */
-static __always_inline struct charge charge_of(struct __sk_buff *skb, const struct seen *p, const struct rules *r)
+/* The headers before the packet that leave with each, beyond those that all links have. */
+static __always_inline __u32 beyond_usual(const struct seen *p)
 {
-	struct charge c = { 1, at_least(p->size, r), p->length };
-	__u32 usual = 4 * (p->tags < 2 ? p->tags : 2) + (p->session == NO_SESSION ? 0 : 8);
-	__u32 before = p->at - ETHERNET_HEADER, each = skb->gso_size, segments = skb->gso_segs;
-	__u32 beyond = p->why == IP_PACKET && before > usual ? before - usual : 0;
+	__u32 usual = 4 * (p->tags < 2 ? p->tags : 2) + (p->session == NO_SESSION ? 0 : 8), before = p->at - ETHERNET_HEADER;
+
+	return p->why == IP_PACKET && before > usual ? before - usual : 0;
+}
+
+/* A step: a super-packet. As much as leaves, or more where the headers that each packet gets were not read: those inside a tunnel, or of
+ * what is no IP packet. */
+__noinline int weigh_all(struct __sk_buff *skb, struct work *w, struct rules *r)
+{
+	if (!w || !r)
+		return 0;
+	struct charge *c = &w->charge;
+	const struct seen *p = &w->seen;
+	__u32 beyond = beyond_usual(p), each = skb->gso_size, segments = skb->gso_segs;
 	__u32 least = p->why == IP_PACKET ? p->body_at : 0, most = least;
 
-	c.bytes += beyond;
 	if (each == BY_FRAGMENTS && segments) {
 		/* SCTP: each packet has a common header of 12 bytes, and a length of its own. */
 		least += 12;
-		c.packets = segments;
-		c.bytes = segments * (at_least(least, r) + beyond) + (p->size > least ? p->size - least : 0);
-		c.longest = 0;
-		return c;
+		c->packets = segments;
+		c->bytes = segments * (at_least(least, r) + beyond) + (p->size > least ? p->size - least : 0);
+		c->longest = 0;
+		return 0;
 	}
 	if (p->why != IP_PACKET || (p->transport != TCP && p->transport != UDP))
 		most += UNREAD;
 	if (!each || p->size <= least + each)
-		return c;
+		return 0;
 	__u32 payload = p->size - least, whole = payload / each, rest = payload % each;
-	c.packets = whole + !!rest;
-	c.bytes = whole * (at_least(most + each, r) + beyond) + (rest ? at_least(most + rest, r) + beyond : 0);
-	c.longest = least + each + (p->why == IP_PACKET ? p->at : ETHERNET_HEADER);
-	return c;
+	c->packets = whole + !!rest;
+	c->bytes = whole * (at_least(most + each, r) + beyond) + (rest ? at_least(most + rest, r) + beyond : 0);
+	c->longest = least + each + (p->why == IP_PACKET ? p->at : ETHERNET_HEADER);
+	return 0;
 }
 
 /* Linux sends one tag of IEEE 802.1Q beside the MTU, and no other. */
 static __always_inline int fits(struct __sk_buff *skb, const struct seen *p, __u32 length, __u32 mtu)
 {
 	__u32 kind = 0;
+
 	if (!mtu || length <= mtu + ETHERNET_HEADER)
 		return 1;
 	if (p->shift)
@@ -57,11 +67,10 @@ static __always_inline int fits(struct __sk_buff *skb, const struct seen *p, __u
 	return kind == 0x8100 && length <= mtu + ETHERNET_HEADER + 4;
 }
 
-/* A step: false where the frame is too long for the port that it leaves by. */
-__noinline int weigh(struct __sk_buff *skb, struct work *w, struct rules *r, __u32 mtu)
+/* What a frame is charged as, in w->charge. */
+static __always_inline void weigh(struct __sk_buff *skb, struct work *w, struct rules *r)
 {
-	if (!w || !r)
-		return 0;
-	w->charge = charge_of(skb, &w->seen, r);
-	return fits(skb, &w->seen, w->charge.longest, mtu);
+	w->charge = (struct charge){ 1, at_least(w->seen.size, r) + beyond_usual(&w->seen), w->seen.length };
+	if (skb->gso_size)
+		weigh_all(skb, w, r);
 }

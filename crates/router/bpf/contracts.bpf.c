@@ -34,7 +34,7 @@ static __always_inline int refuse(struct totals *t, __u32 reason, __u32 packets)
 
 static __always_inline int leave(struct __sk_buff *skb, const struct state *s, struct totals *t, int direction)
 {
-	__u32 out = s->out[direction];
+	__u32 out = s->out[direction & 1];
 	if (!out) {
 		t->no_port++;
 		return TC_ACT_SHOT;
@@ -49,10 +49,9 @@ static __always_inline struct terms *terms_of(const struct work *w, __u32 accoun
 	return bpf_map_lookup_elem(&terms, &i);
 }
 
-/* The treatment of what nobody has bought: best effort, for which its owner answers. */
-static __always_inline void unsold(struct work *w, const struct rules *r, __u32 customer)
+/* The treatment of what nobody has bought: best effort, for which its owner answers, by his terms. */
+static __always_inline void unsold(struct work *w, const struct rules *r, __u32 customer, const struct terms *m)
 {
-	struct terms *m = customer ? terms_of(w, customer - 1) : 0;
 	struct treatment *t = &w->what;
 
 	t->customer = customer;
@@ -64,14 +63,21 @@ static __always_inline void unsold(struct work *w, const struct rules *r, __u32 
 	t->clear_link = r->bleach;
 }
 
-/* The law of src/policy/rules.rs. */
-static __always_inline void treat(struct work *w, const struct rules *r, struct owner owner)
+static __always_inline struct terms *terms_of_customer(const struct work *w, __u32 customer)
 {
-	__u32 dscp = w->seen.octet >> 2 & 63, colour = 3, customer = owner.entitled ? owner.account : 0;
-	struct terms *m = customer ? terms_of(w, customer - 1) : 0;
+	return customer ? terms_of(w, customer - 1) : 0;
+}
+
+/* The law of src/policy/rules.rs. */
+static __always_inline void treat(struct work *w, const struct rules *r)
+{
+	__u32 dscp = w->seen.octet >> 2 & 63, colour = 3, customer = w->owner.account;
+	struct terms *m = terms_of_customer(w, customer);
 	struct treatment *t = &w->what;
 
-	unsold(w, r, owner.account);
+	unsold(w, r, customer, m);
+	if (!w->owner.entitled)
+		m = 0;
 	t->dscp = r->becomes[dscp];
 	for (int i = 0; i < 3; i++)
 		if (r->points[i] == dscp)
@@ -104,14 +110,6 @@ static __always_inline void treat(struct work *w, const struct rules *r, struct 
 	t->clear_link = 0;
 }
 
-/* A step: everything that the frame says of itself. */
-__noinline int look(struct __sk_buff *skb, struct work *w)
-{
-	if (w)
-		read_frame(skb, &w->seen);
-	return 0;
-}
-
 /* A step: the control frame's, as long as its sender has not sent too many. */
 __noinline int treat_control(struct __sk_buff *skb, struct work *w, struct rules *r, struct totals *t)
 {
@@ -124,7 +122,7 @@ __noinline int treat_control(struct __sk_buff *skb, struct work *w, struct rules
 		t->policed += w->charge.packets;
 		return DROP;
 	}
-	unsold(w, r, 0);
+	unsold(w, r, 0, 0);
 	if (w->seen.why == IP_PACKET)
 		w->what.dscp = r->becomes[w->seen.octet >> 2 & 63];
 	w->what.class = 0;
@@ -134,30 +132,28 @@ __noinline int treat_control(struct __sk_buff *skb, struct work *w, struct rules
 	return GO_ON;
 }
 
-/* A step: that of what is no control frame, by whose it is. */
-__noinline int treat_packet(struct work *w, struct rules *r, struct totals *t)
+/* That of what is no control frame, by whose it is. */
+static __always_inline int treat_packet(struct work *w, struct rules *r, struct totals *t)
 {
-	if (!w || !r || !t)
-		return DROP;
 	struct seen *p = &w->seen;
 	__u32 customer, has_ports = p->has_ports;
-	__u16 port[2] = { p->port[0], p->port[1] };
-	int side = w->direction == 0 ? 0 : 1;
 
 	if (p->why != IP_PACKET) {
 		if (p->why == MAC_CONTROL || r->drop_unreadable)
 			return refuse(t, p->why - NOT_IP, w->charge.packets);
-		customer = holder_of(p, r, w->set);
-		unsold(w, r, customer ? customer : r->rest);
+		customer = in_circuit(p, r) ? holder_of(w) : 0;
+		customer = customer ? customer : r->rest;
+		unsold(w, r, customer, terms_of_customer(w, customer));
 		return GO_ON;
 	}
 	if (p->disagrees && r->drop_mismatch)
 		return refuse(t, R_LENGTH_MISMATCH, w->charge.packets);
 	if (p->transport == FRAGMENT) {
-		has_ports = r->ports && ports_of(p, w->direction, w->now, port);
+		has_ports = r->ports && has_ports_of_first(w);
 		t->without_first += r->ports && !has_ports;
 	}
-	treat(w, r, owner_of(p, r, w->set, side, has_ports, port[side]));
+	find_owner(w, r, has_ports);
+	treat(w, r);
 	return GO_ON;
 }
 
@@ -194,11 +190,9 @@ static __always_inline __u32 random_of(struct __sk_buff *skb, const struct work 
 	return w->clock ? skb->mark : bpf_get_prandom_u32();
 }
 
-/* A step: the meter, if there is one; the colour that it gives, in w->what. */
-__noinline int police(struct __sk_buff *skb, struct work *w, struct totals *t, int own)
+/* The meter; the colour that it gives, in w->what. */
+static __always_inline int police(struct __sk_buff *skb, struct work *w, struct totals *t, int own)
 {
-	if (!w || !t)
-		return DROP;
 	__u32 i = w->direction * w->capacity + w->what.meter - 1, colour = w->what.colour;
 	struct terms *m = terms_of(w, w->what.meter - 1);
 	struct account *a = bpf_map_lookup_elem(&accounts, &i);
@@ -229,31 +223,32 @@ __noinline int join(struct __sk_buff *skb, struct work *w)
 	return queued(w->set, w->what.class, w->charge.packets, &a);
 }
 
-/* A step: what it leaves with is written; false where that failed. */
-__noinline int write(struct __sk_buff *skb, struct work *w, struct rules *r, int mark)
+/* A step: false where it failed. */
+__noinline int clear_link(struct __sk_buff *skb, struct work *w)
 {
-	if (!w || !r)
-		return 0;
+	return w && !clear_link_classes(skb, &w->seen);
+}
+
+/* What it leaves with is written; false where that failed. */
+static __always_inline int write(struct __sk_buff *skb, struct work *w, const struct rules *r, int mark)
+{
 	struct seen *p = &w->seen;
 	__u32 dscp = w->what.by_colour ? r->points[w->what.colour & 3] : w->what.dscp;
 	__u32 octet = (dscp == KEEP ? p->octet & 0xfc : dscp << 2) | (mark ? 3 : p->octet & 3);
-	long failed = p->why == IP_PACKET ? set_octet(skb, p, octet) : 0;
 
-	if (w->what.clear_link && (p->tags || p->labels))
-		failed |= clear_link_classes(skb, p);
-	return !failed;
+	if (p->why == IP_PACKET && octet != p->octet && set_octet(skb, p, octet))
+		return 0;
+	return !w->what.clear_link || !(p->tags || p->labels) || clear_link(skb, w);
 }
 
-/* A step: it leaves, and is counted with its customer and class. */
-__noinline int sent(struct work *w, struct totals *t, int own)
+/* It leaves, and is counted with its customer and class. */
+static __always_inline void sent(struct work *w, struct totals *t, int own)
 {
-	if (!w || !t)
-		return 0;
 	__u32 class = w->what.class, is = w->what.colour;
 	struct account *his = counted_apart(w, own);
 
 	if (is > RED)
-		return 0;
+		return;
 	if (his) {
 		bpf_spin_lock(&his->lock);
 		count(&his->came, w->charge.packets, w->charge.bytes);
@@ -263,10 +258,9 @@ __noinline int sent(struct work *w, struct totals *t, int own)
 	if (class < CLASSES)
 		count(&t->class[class][is], w->charge.packets, w->charge.bytes);
 	t->sent += w->charge.packets;
-	return 0;
 }
 
-static __noinline int forward(struct __sk_buff *skb, __u32 direction)
+static __always_inline int forward(struct __sk_buff *skb, __u32 direction)
 {
 	__u32 zero = 0, set, verdict = ADMIT;
 	struct state *s = bpf_map_lookup_elem(&state, &zero);
@@ -280,17 +274,17 @@ static __noinline int forward(struct __sk_buff *skb, __u32 direction)
 	r = bpf_map_lookup_elem(&rules, &set);
 	if (!r)
 		return TC_ACT_SHOT;
-	look(skb, w);
+	read_frame(skb, &w->seen);
 	w->now = s->clock ? skb->tstamp : bpf_ktime_get_ns();
 	w->direction = direction;
 	w->set = set;
 	w->capacity = s->capacity;
 	w->clock = s->clock;
-	int fit = weigh(skb, w, r, s->mtu[direction & 1]);
+	weigh(skb, w, r);
 	t->came += w->charge.packets;
 	census(t, &w->seen);
 	t->length_disagrees += w->seen.disagrees;
-	if (!fit) {
+	if (!fits(skb, &w->seen, w->charge.longest, s->mtu[direction & 1])) {
 		refuse(t, R_TOO_LONG, w->charge.packets);
 		return TC_ACT_SHOT;
 	}

@@ -35,9 +35,9 @@ static __always_inline int address_admits(struct __sk_buff *skb, const struct ru
 }
 
 /* Whether a control frame's sender has not sent too many: the law of src/policy/senders.rs. */
-static __always_inline int admits(struct __sk_buff *skb, const struct work *w, const struct rules *r, __u32 kind)
+static __always_inline int admits(struct __sk_buff *skb, struct work *w, const struct rules *r, __u32 kind)
 {
-	__u32 direction = w->direction, holder = holder_of(&w->seen, r, w->set), passes;
+	__u32 direction = w->direction, holder = in_circuit(&w->seen, r) ? holder_of(w) : 0, passes;
 	__u64 need = (__u64)w->charge.bytes * GRAINS, now = w->now;
 	struct all_kinds *all;
 

@@ -4,6 +4,12 @@
 
 #include "read.h"
 
+/* Who answers for a frame. */
+struct owner {
+	__u32 account;       /* plus 1 */
+	__u32 entitled;      /* it is his by address too */
+};
+
 /* What becomes of a frame. */
 struct treatment {
 	__u32 customer;      /* account plus 1 */
@@ -27,6 +33,7 @@ struct charge {
 struct work {
 	struct seen seen;
 	struct charge charge;
+	struct owner owner;
 	struct treatment what;
 	__u64 now;
 	__u32 direction;

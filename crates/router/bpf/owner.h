@@ -4,29 +4,24 @@
 
 #include "maps.h"
 
-struct owner {
-	__u32 account;       /* plus 1 */
-	__u32 entitled;      /* it is his by address too */
-};
-
-/* Of a group of prefixes, the one that contains the address on the inside and has an owner for this port. */
-__noinline int by_address(struct seen *p, __u32 group, int side, __u32 has_port, __u32 port)
+/* Of a group of prefixes, the one that contains the address on the inside and has an owner for the port there, if the packet has ports. */
+static __always_inline __u32 by_address(const struct work *w, __u32 group, __u32 has_ports)
 {
 	struct prefix_key key = { .bits = 32 + 128, .group = group };
+	const struct seen *p = &w->seen;
+	__u32 side = w->direction & 1;
 	struct prefix *found;
 
-	if (!p)
-		return 0;
 	if (p->family == 4)
 		key.bits = 32 + 32;
 	else
 		key.group |= 1u << 29;
-	__builtin_memcpy(key.address, p->address[side & 1], 16);
+	__builtin_memcpy(key.address, p->address[side], 16);
 	found = bpf_map_lookup_elem(&prefixes, &key);
 	if (!found)
 		return 0;
-	if (found->list && has_port) {
-		struct port_key named = { .list = found->list, .port = port };
+	if (found->list && has_ports) {
+		struct port_key named = { .list = found->list, .port = p->port[side] };
 		__u32 *owner = bpf_map_lookup_elem(&owners, &named);
 		if (owner)
 			return *owner;
@@ -54,55 +49,52 @@ static __always_inline int in_circuit(const struct seen *p, const struct rules *
 	return r->circuits && (p->vlan[0] != NO_VLAN || p->session != NO_SESSION);
 }
 
-/* The holder of the circuit that a frame came in: of the most specific that has one. */
-static __always_inline __u32 holder_of(const struct seen *p, const struct rules *r, __u32 set)
+/* A step: the holder of the circuit that a frame came in, of the most specific that has one. */
+__noinline int holder_of(struct work *w)
 {
-	if (!in_circuit(p, r))
+	if (!w)
 		return 0;
 	for (int i = 0; i < 6; i++) {
-		struct circuit *c = circuit_of(p, set, i);
+		struct circuit *c = circuit_of(&w->seen, w->set, i);
 		if (c && c->holder)
 			return c->holder;
 	}
 	return 0;
 }
 
-/* The owner of a packet. */
-static __always_inline struct owner owner_of(struct seen *p, const struct rules *r, __u32 set, int side, __u32 has_port, __u32 port)
+/* A step: the owner of a packet by the circuit it came in, in w->owner; false where nobody knows the circuit. */
+__noinline int by_circuit(struct work *w, struct rules *r, __u32 has_ports)
 {
-	struct owner mine = { 0, 1 };
-	__u32 known = 0, holder = 0, anywhere = set << 30;
+	__u32 known = 0, holder = 0;
 
-	if (in_circuit(p, r)) {
-		for (int i = 0; i < 6; i++) {
-			struct circuit *c = circuit_of(p, set, i);
-			if (!c)
-				continue;
-			known = 1;
-			if (!holder)
-				holder = c->holder;
-			mine.account = by_address(p, c->group, side, has_port, port);
-			if (mine.account)
-				return mine;
-		}
+	if (!w || !r)
+		return 0;
+	w->owner.entitled = 1;
+	for (int i = 0; i < 6; i++) {
+		struct circuit *c = circuit_of(&w->seen, w->set, i);
+		if (!c)
+			continue;
+		known = 1;
+		if (!holder)
+			holder = c->holder;
+		w->owner.account = by_address(w, c->group, has_ports);
+		if (w->owner.account)
+			return 1;
 	}
-	if (!known) {
-		mine.account = by_address(p, anywhere, side, has_port, port);
-		return mine;
-	}
-	if (holder) {
-		mine.account = holder;
-		mine.entitled = 0;
-	} else {
-		mine.account = r->rest;
-	}
-	return mine;
+	w->owner.account = holder ? holder : r->rest;
+	w->owner.entitled = !holder;
+	return known;
 }
 
-/* The ports of a packet or, where customers are known by some, of the one that a fragment belongs to. */
-static __always_inline __u32 ports_of(const struct seen *p, __u32 direction, __u64 now, __u16 *port)
+/* A step: the ports of a fragment's packet, in w->seen; false where its first fragment has not come. */
+__noinline int has_ports_of_first(struct work *w)
 {
-	struct fragment_key key = { .id = p->id, .session = p->session, .direction = direction, .family = p->family };
+	struct seen *p;
+
+	if (!w)
+		return 0;
+	p = &w->seen;
+	struct fragment_key key = { .id = p->id, .session = p->session, .direction = w->direction, .family = p->family };
 	struct fragment *found;
 
 	__builtin_memcpy(key.addresses, p->address, 32);
@@ -110,17 +102,24 @@ static __always_inline __u32 ports_of(const struct seen *p, __u32 direction, __u
 	key.vlan[1] = p->vlan[1];
 	key.protocol = p->family == 4 ? p->protocol : 0;
 	if (p->has_ports) {
-		struct fragment first = { .ports = (__u32)p->port[0] << 16 | p->port[1], .at = now };
+		struct fragment first = { .ports = (__u32)p->port[0] << 16 | p->port[1], .at = w->now };
 		bpf_map_update_elem(&fragments, &key, &first, BPF_ANY);
-		port[0] = p->port[0];
-		port[1] = p->port[1];
 		return 1;
 	}
 	found = bpf_map_lookup_elem(&fragments, &key);
 	/* RFC 791 3.2: for as long as its receiver may wait. */
-	if (!found || (now > found->at && now - found->at > 15000000000ULL))
+	if (!found || (w->now > found->at && w->now - found->at > 15000000000ULL))
 		return 0;
-	port[0] = found->ports >> 16;
-	port[1] = found->ports & 0xffff;
+	p->port[0] = found->ports >> 16;
+	p->port[1] = found->ports & 0xffff;
 	return 1;
+}
+
+/* The owner of a packet, in w->owner. */
+static __always_inline void find_owner(struct work *w, struct rules *r, __u32 has_ports)
+{
+	if (in_circuit(&w->seen, r) && by_circuit(w, r, has_ports))
+		return;
+	w->owner.account = by_address(w, w->set << 30, has_ports);
+	w->owner.entitled = 1;
 }

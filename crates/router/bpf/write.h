@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Writes what may be written of a frame: DSCP and IPv4's checksum, the classes of tags and labels. Each answers 0, or that it could not: a
- * frame that would leave with what it came with, or without its tag, has to be dropped then. */
+ * frame that would leave with what it came with, or without its tag, has to be dropped then. Headers in one piece are written where they are,
+ * for which the kernel makes them the frame's own before the program begins, or drops it where there is no memory. */
 #pragma once
 
 #include "maps.h"
@@ -9,22 +10,35 @@
 static __always_inline long set_octet(struct __sk_buff *skb, struct seen *p, __u32 octet)
 {
 	__u32 at = p->at - p->shift;
+	__u8 *here = (void *)(long)skb->data + (at & MOST_HEADERS), *h = p->head;
+	int direct = at <= MOST_HEADERS && here + 12 <= (__u8 *)(long)skb->data_end;
 
-	if (octet == p->octet)
-		return 0;
 	if (p->family == 4) {
-		__u32 sum = p->head[10] << 8 | p->head[11];
-		__u32 new = (~sum & 0xffff) + (~(p->head[0] << 8 | p->head[1]) & 0xffff) + (p->head[0] << 8 | octet);
+		__u32 sum = h[10] << 8 | h[11];
+		__u32 new = (~sum & 0xffff) + (~(h[0] << 8 | h[1]) & 0xffff) + (h[0] << 8 | octet);
 		new = ~fold(new) & 0xffff;
-		p->head[1] = octet;
-		p->head[10] = new >> 8;
-		p->head[11] = new;
+		h[1] = octet;
+		h[10] = new >> 8;
+		h[11] = new;
 		/* The checksum of the whole stays as it was: no need to tell the kernel. */
-		return bpf_skb_store_bytes(skb, at + 1, p->head + 1, 11, 0);
-	} else {
-		__u8 h[2] = { (p->head[0] & 0xf0) | octet >> 4, (p->head[1] & 0x0f) | octet << 4 };
-		return bpf_skb_store_bytes(skb, at, h, 2, BPF_F_RECOMPUTE_CSUM);
+		if (!direct)
+			return bpf_skb_store_bytes(skb, at + 1, h + 1, 11, 0);
+		here[1] = h[1];
+		here[10] = h[10];
+		here[11] = h[11];
+		return 0;
 	}
+	__u16 old = *(__u16 *)h;
+	h[0] = (h[0] & 0xf0) | octet >> 4;
+	h[1] = (h[1] & 0x0f) | octet << 4;
+	/* Bytes at an odd place count the other way round in a checksum of the whole. */
+	if (!direct || at & 1)
+		return bpf_skb_store_bytes(skb, at, h, 2, BPF_F_RECOMPUTE_CSUM);
+	here[0] = h[0];
+	here[1] = h[1];
+	/* Most frames have none, and then it answers so. */
+	bpf_csum_update(skb, (__u16)~old + *(__u16 *)h);
+	return 0;
 }
 
 /* IEEE 802.1Q 6.9.3, RFC 5462: the drop-eligible bit stays. */

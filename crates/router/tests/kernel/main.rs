@@ -25,7 +25,7 @@ mod queues;
 mod several;
 mod tried;
 
-/// A start waits for the verifier: steps are verified one by one, not along every path.
+/// A start waits for the verifier: what is no common frame's is verified by itself, not along every path.
 #[test]
 fn the_verifier_follows_few_paths() {
     if !tried::permitted() {
