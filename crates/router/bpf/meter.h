@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Token buckets in whole numbers: nothing is rounded, however long the run and whatever the rate. The loader refuses depths that
- * could overflow (2^30 bytes together). Customers' and policers' accounts are behind a spin lock: a customer's packets may come in on any
- * CPU, and he has one bucket. */
+/* The meters of crates/core/src/marker: tests/kernel/parity.rs and meters.rs compare them. Token buckets are in whole numbers and nothing is
+ * rounded; the loader refuses depths that could overflow (2^30 bytes together). Customers' and policers' accounts are behind a spin lock: a
+ * customer's packets may come in on any CPU, and he has one bucket. */
 #pragma once
 
 #include "maps.h"

@@ -1,6 +1,6 @@
 """Curves over a quantity, and frontiers of two measured ones: means with intervals, a line a scheme.
 
-Made as the charts of `charts` are: a shape once, data put in afterwards.
+Made like those of `kinds`: a shape once, data put in afterwards.
 """
 
 from __future__ import annotations

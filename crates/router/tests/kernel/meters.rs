@@ -1,4 +1,5 @@
-//! What leaves as IN against the oracle in whole numbers: in the long run and over every stretch.
+//! Meters alone. Token buckets against an oracle in whole numbers: what leaves as IN, packet by packet, in the long run and over every
+//! stretch. TSW2CM and TSW3CM against the core's law. `parity.rs` compares token buckets with the core's, through the router.
 
 use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;

@@ -1,4 +1,5 @@
-//! Every frame goes through both: what leaves, its bytes and all counts are the same.
+//! Every frame goes through the kernel's programs and through the router in user space, whose meters are the core's: what leaves, its
+//! bytes and all counts are the same.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The programs under BPF_PROG_TEST_RUN, and beside them the router in user space.
+//! The harness of these tests: the kernel's programs under BPF_PROG_TEST_RUN ([`Tried`]), and the router in user space ([`User`]).
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::OnceLock;

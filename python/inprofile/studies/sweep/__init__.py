@@ -1,8 +1,8 @@
 """Sweeps: an experiment over the values of some of its keys, each setting with some seeds, all of it kept.
 
-`axes` says what is varied, `plan` checks it from end to end, `progress` carries it out on a back end of
-`run`, whose ledger keeps what is finished whatever happens; `dataset` and `result` are what is left, `figure`
-draws it.
+`axes` says what is varied and `plan` checks it from end to end. `execution` starts the runs on a back end of
+`run`, whose ledger keeps finished ones through any interruption: the same command goes on from there.
+`dataset` makes its files, `result` reads them, `figure` draws them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ...experiment.scenario import Scenario, Seeds, load
 from ...run.ledger import Ledger, check_head
 from ...run.pool import Backend, Local
 from .axes import DEFAULT_METRICS, Axis, Design, Range, SweepError
+from .execution import State, carry_out
 from .plan import HEAD, SAYS, SweepPlan, make
-from .progress import State, carry_out
 from .result import Sweep, read_sweep
 from .stopping import Until, until_of
 

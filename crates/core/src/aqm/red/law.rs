@@ -88,7 +88,7 @@ pub struct Rule {
     pub mean: Option<u32>,
 }
 
-/// An arrival, and what it finds.
+/// An arrival, and the queue that it finds.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<const N: usize> {
     /// When.
@@ -97,7 +97,7 @@ pub struct Arrival<const N: usize> {
     pub colour: usize,
     /// Its size on the wire.
     pub size: u32,
-    /// Of each average the length that it is an average of.
+    /// For each average, the present length of what it averages.
     pub lengths: [f64; N],
     /// Since when the link is idle, if it is.
     pub idle: Option<Time>,
@@ -106,15 +106,15 @@ pub struct Arrival<const N: usize> {
 /// State between packets.
 #[derive(Clone, Debug)]
 pub struct Vars<const N: usize> {
-    /// Averages, each with the colour that goes by it.
+    /// The averages: each colour is tested against its own.
     pub avg: [f64; N],
-    /// Until when idle time has aged them.
+    /// The time up to which idle time has aged them.
     aged: Time,
     /// By colour.
     pub count: [Count; N],
 }
 
-/// The law at work on one queue. All that an arrival of one or two colours writes is one cache line, in C's order.
+/// The law at work on one queue. For one or two colours, everything that an arrival writes is in one cache line (hence C's layout).
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Law<const N: usize, R = Floyd93> {
@@ -127,7 +127,7 @@ pub struct Law<const N: usize, R = Floyd93> {
 }
 
 impl<R: Variant> Law<1, R> {
-    /// An arrival at a queue with one average, which is brought up to date; with what it is now.
+    /// Brings the one average up to date with an arrival; returns the arrival and the new average.
     #[inline(always)]
     pub fn look<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
@@ -155,14 +155,14 @@ impl<const N: usize, R: Variant> Law<N, R> {
         Law { vars, config: Arc::new(config), variant: R::default() }
     }
 
-    /// Brings the averages up to date with an arrival; the one that its colour goes by.
+    /// Brings the averages up to date with an arrival; returns its own colour's.
     #[inline(always)]
     pub fn sample(&mut self, a: &Arrival<N>) -> f64 {
         self.variant.sample(&mut self.vars, &self.config, a);
         self.vars.avg[a.colour]
     }
 
-    /// Tests an arrival, of which the averages know, against its colour's curve.
+    /// Tests an arrival against its colour's curve, after [`Law::sample`].
     #[inline(always)]
     pub fn test<W: Why + ?Sized>(&mut self, a: &Arrival<N>, rng: &mut Rng, why: &mut W) -> EarlyTest {
         let tested = self.tested(a);
@@ -326,7 +326,7 @@ pub enum EarlyTest {
     Forced,
 }
 
-/// The figures that are tested: the average that the arrival's colour goes by, its size, and the length averaged as it is now.
+/// The figures that are tested: the average of the arrival's colour, the packet's size, and the present length of what is averaged.
 #[derive(Clone, Copy, Debug)]
 pub struct DropTest {
     /// The average.
@@ -379,7 +379,7 @@ impl Count {
         }
     }
 
-    /// A packet that is not tested here counts all the same: one more let by, or none while the average is below min_th.
+    /// Counts a packet that is not tested here: one more let by, or none while the average is below min_th.
     #[inline]
     pub(crate) fn let_by(&mut self, avg: f64, curve: &Curve) {
         self.0 = if avg < curve.min_th { BELOW } else { self.0.saturating_add(1) };

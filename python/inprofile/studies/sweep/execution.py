@@ -1,4 +1,4 @@
-"""Carrying a sweep out: which runs are needed next, where they are made, and when a part is whole."""
+"""Carries a sweep out: finds the runs that are needed next, has them made, and writes finished parts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ...metrics.contracts import figure_over_runs
 from ...metrics.stats import Estimate
@@ -17,9 +16,6 @@ from .contracts import with_contracts
 from .dataset import TABLES, Columns, parquet
 from .plan import SweepPlan
 from .stopping import looks
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["State", "carry_out"]
 
