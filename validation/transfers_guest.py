@@ -1,4 +1,4 @@
-"""The transfers of `transfers.py` by Linux: what the guest is told to do, and what became of it."""
+"""Linux's side of `transfers.py`: the script that the guest runs, and the figures of its transfers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from uml import ROOT, boot, compiled, first_process, program
 SOURCE = ROOT / "validation" / "linux" / "transfer.c"
 
 STALL, BOOTS = 100.0, 3
-"""A run in which the guest was stalled for longer, in ms, is repeated, at most so often in all; the run that
-stalled for the shortest time counts. Half of the least RTO: with more, timers expire that no loss set."""
+"""A run in which the guest stalled for more than STALL ms is repeated, up to BOOTS runs in all; the one with
+the shortest stall counts. STALL is half the minimum RTO: in longer stalls timers expire without a loss."""
 
 SEEN = np.dtype(
     [("at", "<u8"), ("acked", "<u8")]
     + [(name, "<u4") for name in ("flow", "cwnd", "ssthresh", "rtt", "retransmitted", "sent", "delivered")]
     + [(name, "<u4") for name in ("marked", "alpha", "least_rtt")]
 )
-"""As `transfer.c` writes it."""
+"""A record as `transfer.c` writes it."""
 
 
 def script(folder: Path, cases: Sequence[Case]) -> str:
@@ -97,7 +97,7 @@ def record(cases: Sequence[Case], tell: Callable[[str], None]) -> tuple[dict[str
             folder = Path(name)
             compiled(SOURCE, folder / "transfer")
             longest = (SECONDS + 6.0) * len(left)
-            tell(f"Linux boots; {len(left)} transfers take {longest:.0f} s")
+            tell(f"booting Linux; {len(left)} transfers take {longest:.0f} s")
             said = boot(kernel, folder, script(folder, left), longest)
             version = (folder / "version").read_text(encoding="utf-8").strip()
             for case in left:
@@ -124,7 +124,7 @@ def theirs(folder: Path, case: Case, said: str) -> Theirs:
     rates = [float(f["acked"][-1] - f["acked"][0]) * 8e-6 / seconds for f in flows]
     sent = sum(int(f["sent"][-1] - f["sent"][0]) for f in flows)
     again = sum(int(f["retransmitted"][-1] - f["retransmitted"][0]) for f in flows)
-    # A connection that begins in a full queue never sees the round-trip time without it: the least of all.
+    # A connection that begins when the queue is full never sees the RTT without it: take the least of all.
     least = min(int(f["least_rtt"].min()) for f in flows)
     queue = float(np.mean([f["rtt"].mean() for f in flows]) - least) / 1000
     timeouts = counter((folder / f"{case.name}.netstat").read_text(encoding="utf-8"), "TCPTimeouts")

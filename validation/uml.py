@@ -1,4 +1,4 @@
-"""A Linux that boots as a process: Debian's user-mode-linux, and what became of each packet there."""
+"""Boots Linux as a process, Debian's user-mode-linux, and reads what happened to each packet there."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 MODULES = Path("/usr/lib/uml/modules")
 
 RATE = 8_000_000
-"""Of the guest's link, in bit/s: a packet of 1,000 B takes a millisecond."""
+"""Rate of the guest's link, in bit/s: a packet of 1,000 B takes a millisecond."""
 
 LINK = f"tc qdisc add dev v0 root handle 1: tbf rate {RATE} burst 30000 limit 100000000"
-"""Shapes the link: below it is the discipline that is judged."""
+"""Shapes the link; the discipline under test is attached below it."""
 
 SEEN = np.dtype([("before", "<i8"), ("after", "<i8"), ("left", "<i8"), ("order", "<u4"), ("tos", "<u4")])
-"""As `guest.c` writes it, times in nanoseconds."""
+"""A record as `guest.c` writes it; times in nanoseconds."""
 
 PLANNED = struct.Struct("<QIHBB")
-"""As `guest.c` reads it."""
+"""A packet to send, as `guest.c` reads it."""
 
 
 NEEDED = {"linux.uml": "user-mode-linux", "modprobe": "kmod", "tc": "iproute2", "gcc": "gcc"}
-"""Programs, and Debian's packages that have them."""
+"""The programs that this needs, each with its Debian package."""
 
 
 class LinuxMissing(Exception):
-    """The packages to install."""
+    """A program is not installed; the message names its package."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ class Planned:
 
 
 Plan = Callable[[random.Random], list[Planned]]
-"""Draws the packets."""
+"""Draws a job's packets."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A task of the guest, done once."""
+    """A job for the guest, run once."""
 
     name: str
     modules: tuple[str, ...]
     commands: tuple[str, ...]
-    """`tc`'s lines, after those that make the devices."""
+    """`tc` commands, run once the devices exist."""
     plan: Plan
     seed: int = 1
 
@@ -81,7 +81,7 @@ class Seen:
     planned: Sequence[Planned]
     seen: npt.NDArray[np.void]
     began: int
-    """When the last command ended, which made the discipline, in the guest's nanoseconds."""
+    """When the last command ended, which sets up the discipline; in nanoseconds of the guest's clock."""
     said: str
     """`tc -s -d qdisc show` at the end."""
     kernel: str
@@ -102,7 +102,7 @@ def program() -> str:
 
 
 def run(jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Seen]:
-    """Boot, do all jobs one after the other, power off.
+    """Boot, run all jobs one after the other, power off.
 
     Raises:
         LinuxMissing: something is not installed.
@@ -119,7 +119,7 @@ def run(jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Seen]:
             )
             (folder / f"{number}.plan").write_bytes(packets)
         longest = sum(job.planned()[-1].at for job in jobs) / 1e9
-        tell(f"Linux boots; {len(jobs)} jobs take {longest:.0f} s")
+        tell(f"booting Linux; {len(jobs)} jobs take {longest:.0f} s")
         said = boot(kernel, folder, script(folder, jobs), longest)
         told = folder / "version"
         version = told.read_text(encoding="utf-8").strip() if told.exists() else "?"
@@ -127,26 +127,26 @@ def run(jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Seen]:
 
 
 def compiled(source: Path, program: Path) -> None:
-    """A C program for the guest."""
+    """Compile a C program for the guest."""
     _run(["gcc", "-O2", "-Wall", "-Wextra", "-o", str(program), str(source)])
 
 
 def boot(kernel: str, folder: Path, script: str, longest: float) -> str:
-    """Boot with this script as its first process, which takes so many seconds; what the guest said."""
+    """Boot with this script, which takes `longest` seconds, as first process; return the guest's output."""
     (folder / "lib").mkdir()
-    # modprobe looks for lib/modules/VERSION in the folder that it is told.
+    # modprobe looks for lib/modules/VERSION in the folder it is given.
     (folder / "lib" / "modules").symlink_to(MODULES)
     init = folder / "init"
     init.write_text(script, encoding="utf-8")
     init.chmod(0o755)
-    # As root it comes before all others on a busy machine: a guest that waits for a processor stalls.
+    # As root, at real-time priority: on a busy machine a guest that waits for a processor stalls.
     first = ["chrt", "--rr", "1"] if os.geteuid() == 0 else []
     command = [*first, kernel, "mem=256M", "rootfstype=hostfs", "rw", f"init={init}"]
     return _run([*command, "con=null", "con0=null,fd:1"], timeout=120 + 3 * longest)
 
 
 def first_process(folder: Path, modules: Sequence[str], lines: Sequence[str]) -> str:
-    """A script for `boot`: in this folder it loads the modules, does what the lines say, and powers off."""
+    """A script for `boot`: it loads the modules from this folder, runs the lines there, and powers off."""
     opening = [
         "#!/bin/sh",
         f"cd {folder}",
@@ -199,7 +199,7 @@ def _run(command: Sequence[str], timeout: float | None = None) -> str:
         )
     except subprocess.TimeoutExpired as late:
         raise RuntimeError(
-            f"{Path(command[0]).name} was not done after {late.timeout:.0f} s: the machine does too much else"
+            f"{Path(command[0]).name} was not done after {late.timeout:.0f} s: the machine is too busy"
         ) from late
     if done.returncode:
         raise RuntimeError(f"{Path(command[0]).name} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -25,9 +25,9 @@ start = "uniform 0..0.01 s"
 /// A configuration: its name, and what it changes in the experiment.
 struct Configuration {
     name: &'static str,
-    /// The bottleneck's queue; the limit is added. None: the plain one.
+    /// The discipline or scheduler at the bottleneck; the limit is added. None: drop-tail, as on the plain link.
     queue: Option<&'static str>,
-    /// Text added to the experiment's own.
+    /// Text appended to the experiment.
     more: &'static str,
     /// The keys that it sets.
     set: &'static [(&'static str, &'static str)],
@@ -80,7 +80,7 @@ const CONFIGURATIONS: [Configuration; 14] = [
         more: "",
         set: &[("tcp.profile", "linux"), ("tcp.congestion", "bbr")],
     },
-    // Its feedback is accurate and its packets are ECT(1), though drop-tail marks none: this is the sender's cost alone.
+    // With accurate feedback and ECT(1) packets, although drop-tail marks none: this is the cost of the sender alone.
     Configuration {
         name: "prague",
         queue: None,

@@ -1,7 +1,7 @@
 //! A sweep over seeds of the 100-flow dumbbell: `bench-sweep THREADS FIRST_SEED SEEDS SECONDS`.
 //!
-//! Threads take seeds from a common counter, as the Python package's runner lets them. Prints wall-clock and CPU
-//! time, both without reading the experiment.
+//! Threads take seeds from a common counter, as in the Python package's runner. Prints wall-clock and CPU time, neither
+//! of which includes reading the experiment.
 
 use std::env;
 use std::sync::atomic::{AtomicU64, Ordering};

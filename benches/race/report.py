@@ -1,4 +1,4 @@
-"""The page, the plot, and what it all ran on. No path and no host name comes in here."""
+"""The benchmarks' page, its plot, and the machine and versions they name: never a path or a host name."""
 
 import os
 import platform
@@ -27,7 +27,7 @@ def machine() -> Result:
 
 
 def versions(rivals: dict[str, Peer | Missing]) -> Result:
-    """Who raced, and what compiled them."""
+    """Versions of the simulators compared, and of their compilers."""
     found: Result = {}
     for name, rival in rivals.items():
         if isinstance(rival, Peer):
@@ -80,9 +80,9 @@ well, compare ratios, not nanoseconds.
 ## The same dumbbell, three simulators
 
 N flows share N Mbit/s behind RED, 50 ms round trip, 1,000 B segments, no tracing, every packet acknowledged.
-Packets through the bottleneck per second of CPU time, one core, the run phase alone. All hosts are shared;
-ns-3 has the square root of N / 10 a side. Against ns-2 ours has ns-2's Reno and RED, against ns-3 the RFCs'
-SACK and ns-2's RED, which ns-3 has; ns-3's NewReno with SACK is made to halve what is not acknowledged, as
+Packets through the bottleneck per second of CPU time, one core, the run phase alone. Flows share hosts;
+ns-3 has √(N/10) of them on each side. Against ns-2 ours runs ns-2's Reno and RED, against ns-3 the RFCs'
+SACK and ns-2's RED, which ns-3 also has; ns-3's NewReno with SACK is set to halve the unacknowledged data, as
 RFC 6675 says. A row counts where utilisation is within two points and loss within 5 % of the peer's, 12 % at
 1,000 flows: about three times the standard deviation of one seed.
 
@@ -93,27 +93,28 @@ Each round, in thousands of packets a CPU second:
 {raw}
 
 ns-3 is configured to be fast for this traffic: few hosts (it searches connections and interfaces
-linearly), only static routes and no IPv6. That takes 231 thousand instructions a packet (valgrind, 10 flows,
+linearly), static routes only and no IPv6. That takes 231 thousand instructions a packet (valgrind, 10 flows,
 Debian's library) where ten hosts with the usual list of routing protocols took 311 thousand. The rest is
 spread thinly: 15 events a packet, a fifth of the instructions in malloc and free, 4 % in checks whether to
-log, no other function above 2 %. The type of event list and the size of the send buffer change the time by
-less than its variation. With 32 KiB of instruction cache 42 of 1,000 instructions miss it, in ns-2 7.
+log, and no other function takes more than 2 %. The type of event list and the size of the send buffer change
+the time by less than its variation. With 32 KiB of instruction cache, 42 of 1,000 instructions miss it,
+against 7 in ns-2.
 
 Is that a fair ns-3? Elsewhere Debian's library did 27 to 30 thousand packets a CPU second with ten hosts a
 side. Here, in 25 interleaved rounds of 10 flows on a busy machine (November 2026), the best and the median
 round were, in thousands: ns-2 789 and 546, its best as elsewhere; ns-3 with ten hosts and the usual list of
-routing protocols 12.2 and 8.7; as raced 15.4 and 10.7. So the program compared here is a quarter faster than
-that scenario's, and load slows both simulators equally. No setting explains the difference:
-every second packet acknowledged, which changes the traffic, takes 0.85 of the time a packet, and classic
-recovery in place of PRR changes it by no more than it varies. It is not the instructions either: PyPI's wheel
+routing protocols 12.2 and 8.7, and as compared here 15.4 and 10.7. So the program compared here is a quarter
+faster than that scenario's, and load slows both simulators equally. No setting explains the difference:
+acknowledging every second packet, which changes the traffic, takes 0.85 of the time per packet, and classic
+recovery in place of PRR changes it by less than the noise. It is not the instructions either: PyPI's wheel
 executes 0.84 of those of Debian's library and is no faster. What remains, and was not tested, is how well a
 machine's caches hold code of that size: on another machine ns-3 may be twice as fast.
 {beside_30k(result)}
 
 Why these variants: with the RFCs' Reno against ns-2's, or with ns-3's own halving of the flight without the
 segments SACKed or lost, losses differ by up to a quarter, because of TCP and not because of the networks.
-Against ns-3 ours has no limited transmit, as ns-3 does none in this traffic. One seed's loss has a standard
-deviation of 0.5 % of itself at 10 flows (100 s), 0.9 % at 100 (20 s) and 2.6 % at 1,000 (5 s).
+Against ns-3 ours has no limited transmit, as ns-3 does none with this traffic. One seed's loss has a relative
+standard deviation of 0.5 % at 10 flows (100 s), 0.9 % at 100 (20 s) and 2.6 % at 1,000 (5 s).
 
 ## Configurations
 
@@ -171,14 +172,14 @@ Samples of the run by the innermost of our functions; `make profile` shows more.
 
 
 def unmeasured(result: Result) -> str:
-    """Which of the mechanisms compared with DPDK's the figures lack."""
+    """Mechanisms compared with DPDK's that have no figures yet."""
     found = {r["name"] for r in result["mechanisms"]}
     missing = [name for name in ("token_bucket", "red", "rio") if name not in found]
     return f"\nNot measured in their present form: {', '.join(missing)}." if missing else ""
 
 
 def beside_30k(result: Result) -> str:
-    """How our speed of this run compares with ns-3's elsewhere."""
+    """How our speed in this run compares with ns-3's elsewhere."""
     for row in result["race"]:
         if (row["peer"], row["flows"]) == ("ns-3", 10) and "ours" in row:
             return (
@@ -189,7 +190,7 @@ def beside_30k(result: Result) -> str:
 
 
 def profiles(result: Result) -> str:
-    """Shares of the samples, turned into nanoseconds a packet."""
+    """Shares of the samples, converted to nanoseconds per packet."""
     if "not_run" in result["profile"]:
         return f"Not run: {result['profile']['not_run']}"
     cost = {r["flows"]: r["ns_per_packet"] for r in result["scale"]}

@@ -64,8 +64,8 @@ pub trait Aqm: Mechanism {
         false
     }
 
-    /// Whether it ever marks packets of ECN-capable transports, as it is set. One that doesn't drops them like others: to its queue no
-    /// code point means anything.
+    /// Whether, with its settings, it ever marks packets of ECN-capable transports. One that doesn't drops them like any others: ECN's
+    /// code points mean nothing to it.
     fn marks(&self) -> bool {
         false
     }
@@ -259,7 +259,7 @@ impl<A: Aqm + 'static> DynAqm for A {
 /// Packets, or bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit {
-    /// Where bytes are counted: how many make a packet.
+    /// Where lengths are in bytes: the size of a packet.
     pub packet: Option<f64>,
 }
 
@@ -273,7 +273,7 @@ impl Unit {
         }
     }
 
-    /// How much waits in a queue.
+    /// The length of a queue.
     #[must_use]
     pub fn length<Q: Queue + ?Sized>(self, queue: &Q) -> u64 {
         if self.packet.is_some() { queue.bytes() } else { u64::from(queue.packets()) }

@@ -21,28 +21,28 @@ use crate::snapshot::{Builder, PortState, Snapshot};
 
 pub use request::{Request, Waiting, ask};
 
-/// Commands wait no longer than this where no frame comes. Each look costs an idle machine some 60 µs of CPU.
+/// The longest that a command waits while no frame arrives. Each poll costs an idle machine some 60 µs of CPU.
 const LOOK: Duration = Duration::from_millis(25);
 /// How often accounts are checked, and the ports' MTUs looked up.
 const AUDIT: Duration = Duration::from_millis(1000);
-/// The longest that packets may take to drain at the end.
+/// The longest that queued packets may take to drain at the end.
 const LONGEST_DRAIN: Duration = Duration::from_millis(5000);
 
-/// Time counts picoseconds in 64 bits, enough for 213 days: before they are over it ends as if told to, to be started again.
+/// After this time a run ends as if told to stop, and has to be started again: picoseconds in 64 bits last 213 days.
 const LONGEST_RUN: Time = Time(200 * 86_400 * inprofile_core::units::PS_PER_S);
 
-/// A driver that also tells what was odd about frames, and whose ports' interfaces come and go.
+/// A driver that also counts oddities of frames, and whose ports' interfaces may come and go.
 pub trait Ports: Io + Send {
-    /// At this port.
+    /// The oddities counted at this port.
     fn odd(&self, port: Port) -> Oddities;
 
     /// The MTU of its interface now, if it is known.
     fn mtu(&self, port: Port) -> Option<usize>;
 
-    /// From now on the port is the interface of this number, or none.
+    /// Binds the port to the interface of this index, or to none.
     ///
     /// # Errors
-    /// The system's error; then there is none.
+    /// The system's error; the port is then bound to none.
     fn bind(&mut self, port: Port, index: Option<u32>) -> io::Result<()>;
 }
 
@@ -60,7 +60,7 @@ impl Ports for AfPacket {
     }
 }
 
-/// The interface of a port, and how often it went.
+/// The interface of a port, and how often it disappeared.
 #[derive(Clone, Debug)]
 struct Attachment {
     standing: Standing,
@@ -71,19 +71,19 @@ struct Attachment {
 /// Requests of other threads; each is answered, unless the requester has withdrawn it.
 #[derive(Debug)]
 pub enum Command {
-    /// Set up from this; or why that failed.
+    /// Reconfigure from this; the answer is why that failed, if it did.
     Reload(Box<Config>, Request<Result<(), String>>),
-    /// Let everything pass, or not.
+    /// Let everything pass (true), or stop doing so.
     Bypass(bool, Request<()>),
-    /// Show everything.
+    /// Take a snapshot of everything.
     Snapshot(Request<Box<Snapshot>>),
-    /// The interface of a port has gone or come; or what the system says against taking it up.
+    /// The interface of a port has come or gone; the answer is the system's error, if it can't be bound.
     Port(Port, Standing, Request<Result<(), String>>),
     /// Send what waits, and end; it is answered before it ends.
     Stop(Request<()>),
 }
 
-/// Counts the rounds of the loop: what the watchdog watches.
+/// Counts the rounds of the loop, for the watchdog.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<AtomicU64>);
 
@@ -100,7 +100,7 @@ impl Pulse {
     }
 }
 
-/// How it ended.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Packets that still waited when the time to drain was over.
@@ -115,7 +115,7 @@ type Waste = Box<dyn Send>;
 struct Preparing {
     asked: Request<Result<(), String>>,
     next: Receiver<Result<Next, String>>,
-    /// Values no longer used are dropped there too.
+    /// Values that are no longer used, for that thread to drop.
     unused: Sender<Waste>,
 }
 
@@ -127,11 +127,12 @@ struct Loop<'a, P: ?Sized> {
     bypass: bool,
     attachments: [Attachment; 2],
     preparing: Option<Preparing>,
-    /// Who has asked for a snapshot, and that for the first of them.
+    /// Requests for snapshots.
     lookers: VecDeque<Request<Box<Snapshot>>>,
+    /// The snapshot for the first of them.
     building: Option<Builder>,
     audit: Time,
-    /// How far the router is: everything that came up to then has been taken in.
+    /// The time that the router has reached: every frame that arrived by then has been handled.
     until: Time,
 }
 
@@ -162,14 +163,14 @@ pub fn run<P: Ports + ?Sized>(
                 this.obey(command)?;
                 continue;
             }
-            // Whoever could command is gone: so are we.
+            // Nobody is left to send commands.
             Err(TryRecvError::Disconnected) => {
                 drain_until = drain_until.or(Some(this.io.now() + LONGEST_DRAIN))
             }
             Err(TryRecvError::Empty) => {}
         }
         if drain_until.is_none() && this.io.now() > LONGEST_RUN {
-            this.log.warn("clock", "200 days are over: what waits is sent, then a new start is needed", &[]);
+            this.log.warn("clock", "200 days are over: draining the queues, then ending; restart it", &[]);
             drain_until = Some(this.io.now() + LONGEST_DRAIN);
         }
         if let Some(until) = drain_until {
@@ -197,7 +198,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
 
     fn obey(&mut self, command: Command) -> io::Result<()> {
         match command {
-            // Taken up once it is prepared: until then it can be withdrawn.
+            // Taken once it is prepared: until then it can be withdrawn.
             Command::Reload(config, asked) if !asked.is_withdrawn() => self.prepare(*config, asked),
             Command::Bypass(on, asked) if asked.take() => {
                 self.bypass = on;
@@ -208,13 +209,13 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
             }
             Command::Snapshot(asked) if asked.take() => self.lookers.push_back(asked),
             Command::Port(port, standing, asked) if asked.take() => asked.answer(self.change(port, standing)),
-            // Withdrawn; or the end, which is not ours to bring about.
+            // Withdrawn; or a stop, which `run` handles.
             _ => {}
         }
         Ok(())
     }
 
-    /// Goes on with what somebody has asked to see: a slice, between packets.
+    /// Builds the next slice of a snapshot that was asked for, between packets.
     fn look(&mut self) {
         let Some(router) = &self.router else { return };
         if self.building.is_none() && !self.lookers.is_empty() {
@@ -228,14 +229,14 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         }
     }
 
-    /// A port now.
+    /// The present state of a port.
     fn port(&self, port: Port, interface: &str) -> PortState {
         let Attachment { standing, taken_away } = self.attachments[port].clone();
         let (counts, oddities) = (self.io.counts(port), self.io.odd(port));
         PortState { interface: interface.to_owned(), counts, oddities, standing, taken_away, link: None }
     }
 
-    /// Lets a port's interface go, or takes one up.
+    /// Unbinds a port from its interface, or binds it to one.
     fn change(&mut self, port: Port, standing: Standing) -> Result<(), String> {
         let bound = self.io.bind(port, standing.in_use()).map_err(|e| e.to_string());
         // Another interface may have another MTU.
@@ -249,7 +250,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         bound
     }
 
-    /// Has a reload prepared. What is wrong with it is told, and what runs goes on.
+    /// Has a reload prepared by another thread. If that fails, the requester is told why, and the configuration in force stays.
     fn prepare(&mut self, config: Config, asked: Request<Result<(), String>>) {
         let Some(router) = self.router.as_ref().filter(|_| self.preparing.is_none()) else {
             return asked.answer(Err("another reload is being prepared".into()));
@@ -259,7 +260,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         let work = move || {
             let work = catch_unwind(AssertUnwindSafe(|| Next::prepare(&old, config, layer, seed)));
             drop(old);
-            // Nobody takes it up any more at the end.
+            // At the end nobody takes it any more.
             let told = ready.send(work.map_err(|panic| broke_off(panic.as_ref())));
             if told.is_ok() {
                 drop(to_drop.recv());
@@ -271,7 +272,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         }
     }
 
-    /// Takes over what was prepared, if it is ready; `wait`: until it is.
+    /// Adopts a prepared reload if it is ready; with `wait`, waits until it is.
     fn take_over(&mut self, wait: bool) -> io::Result<()> {
         let Some(preparing) = &self.preparing else { return Ok(()) };
         let ended = || Err("the thread that prepared it has ended".to_owned());
@@ -292,7 +293,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
             }
         };
         if !asked.take() {
-            // Whoever asked was told that it failed.
+            // Withdrawn: the requester was told that it failed.
             let _ = unused.send(Box::new(next));
             return Ok(());
         }
@@ -304,8 +305,8 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         outcome.or_else(|fault| self.failed(fault))
     }
 
-    /// Reconfigures. Where a mechanism panics what waited is lost with it, and one from the configuration before takes its
-    /// place, so that there is something to fail open or closed.
+    /// Reconfigures. If a mechanism panics, queued packets are lost, and a new router with the previous configuration takes
+    /// over, so that there is one to fail open or closed.
     fn adopt(&mut self, next: Next, unused: &Sender<Waste>) -> Result<(), String> {
         let Some(router) = self.router.take() else { return Err("there is no router".into()) };
         let (before, failure, since) =
@@ -313,7 +314,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         let (layer, seed, now) = (self.io.layer(), self.seed, self.until);
         let (router, outcome) = match catch_unwind(AssertUnwindSafe(|| router.adopt(next, now))) {
             Ok((router, old)) => {
-                // Where that thread has ended it is thrown away here.
+                // If that thread has ended, it is dropped here.
                 let _ = unused.send(Box::new(old));
                 (router, Ok(()))
             }
@@ -328,7 +329,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         outcome
     }
 
-    /// Waits, takes in, sends. While it drains it takes nothing in.
+    /// Waits, receives, sends. While the queues drain (not `open`) it receives nothing.
     fn round(&mut self, open: bool) -> io::Result<()> {
         let Some(router) = &mut self.router else { return Err(io::Error::other("a reload broke off")) };
         let soon = if self.lookers.is_empty() { self.io.now() + LOOK } else { self.io.now() };
@@ -342,7 +343,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         router.set_present(now);
         let (io, reached) = (&mut *self.io, &mut self.until);
         let work = catch_unwind(AssertUnwindSafe(|| -> io::Result<Result<(), String>> {
-            // Late or not, everything is decided by when frames came and deadlines were, in that order.
+            // Late or not: decisions are taken in the order, and with the times, of frames' arrivals and of deadlines.
             if open && router.looks_ahead() {
                 router.look_anew();
                 io.peek(&mut |port, frame| router.foresee(port, frame));
@@ -369,7 +370,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         self.send()
     }
 
-    /// The mechanisms can't be trusted any more.
+    /// After a fault, the mechanisms can no longer be trusted.
     fn failed(&mut self, fault: String) -> io::Result<()> {
         let Some(router) = &mut self.router else { return Ok(()) };
         let open = router.config.fail == Fail::Open;
@@ -404,7 +405,8 @@ fn broke_off(panic: &(dyn std::any::Any + Send)) -> String {
 /// The message of a panic.
 fn why(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a fault without words".into())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".into())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 """The queue packet by packet as an animated GIF, much as the page plays it (`web/src/stage.ts`).
 
-It takes no browser: frames are SVG, drawn by what draws every figure here. What is dropped falls out of the
-queue, and the cursor goes through the length over time.
+It needs no browser: frames are SVG, rendered like every other figure here. Dropped packets fall out of the
+queue, and a cursor moves along the queue length over time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["DELAY", "FRAMES", "film", "stills"]
 
 FRAMES = 120
 DELAY = 0.08
-"""Each frame is shown so many seconds."""
+"""How long each frame is shown, in seconds."""
 _WIDTH, _HIGH = 720, 40
 _COLOURS = ("#2f9e77", "#e08e0b", "#d1495b")
-"""IN, OUT, red; the last is of drops, too."""
+"""Of IN, OUT and red packets; drops are in the last, too."""
 _FLOWS = ("#2c7fd6", "#e08e0b", "#2f9e77", "#c25b9e", "#7d8797", "#8a5cd1", "#b5651d", "#00a3b4")
 _TEXT, _MUTED = "#1b2430", "#5b6577"
 _WINDOWS = 10
-"""As many windows have room."""
+"""The most congestion windows shown."""
 _FALLS = 0.7
-"""Seconds of who looks that a dropped packet falls."""
+"""How long a dropped packet falls, in seconds of viewing time."""
 _HEAD, _TOP, _BOTTOM, _LEFT = 440.0, 150.0, 250.0, 10.0
 """The queue's head, and the picture of its length over time, in pixels."""
 
@@ -38,7 +38,7 @@ Numbers = NDArray[np.float64]
 
 
 def film(passage: bytes, tell: Callable[[int], None] = lambda _: None, frames: int = FRAMES) -> bytes:
-    """The GIF of what `passage` has of a stretch; `tell` is told how many frames are drawn."""
+    """The GIF of the stretch of time in `passage`; `tell` is called with the number of frames drawn."""
     import vl_convert
 
     def drawn() -> Iterator[NDArray[np.uint8]]:
@@ -50,7 +50,7 @@ def film(passage: bytes, tell: Callable[[int], None] = lambda _: None, frames: i
 
 
 def stills(passage: bytes, frames: int = FRAMES) -> Iterator[str]:
-    """The frames as SVG, evenly over the stretch."""
+    """The frames as SVG, evenly spaced over the stretch."""
     stage = _Stage(*unpack(passage))
     start, end = float(stage.head["from"]), float(stage.head["to"])
     speed = (end - start) / (frames * DELAY)
@@ -59,7 +59,7 @@ def stills(passage: bytes, frames: int = FRAMES) -> Iterator[str]:
 
 
 class _Stage:
-    """A queue at any moment, forwards."""
+    """A queue moment by moment; moments are asked for in order."""
 
     def __init__(self, head: dict[str, Any], arrays: list[Numbers]) -> None:
         self.head, self._arrays = head, arrays
@@ -68,7 +68,7 @@ class _Stage:
         self._events = {name: [int(x) for x in values] for name, values in events.items()}
         self._waiting: list[int] = []
         self._dropped: list[tuple[int, int]] = []
-        """The events of drops, with how many waited."""
+        """Events of drops, each with the number of packets waiting."""
         self._left = -1
         self._next = 0
         self._lengths = self._counted()
@@ -109,7 +109,7 @@ class _Stage:
                 self._dropped.append((i, len(self._waiting)))
 
     def at(self, time: float, speed: float) -> str:
-        """The moment `time` as SVG; a second of it takes 1/speed of who looks."""
+        """The moment `time` as SVG; a second of the run is shown in 1/`speed` seconds."""
         self._seek(time)
         x = _x(time, self.head)
         parts = [
@@ -164,7 +164,7 @@ class _Stage:
             yield _say(x + wide + 4, y + high / 2, cause, _COLOURS[2])
 
     def _whole(self) -> Iterator[str]:
-        """What does not move: thresholds, and the length over the whole stretch."""
+        """The parts that do not move: thresholds, and the queue length over the whole stretch."""
         height = (_BOTTOM - _TOP) / self._most
         for values, colour in zip(self._lengths, (f"{_COLOURS[1]}99", f"{_COLOURS[0]}cc"), strict=True):
             steps = "".join(

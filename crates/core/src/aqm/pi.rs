@@ -2,8 +2,8 @@
 //!
 //! The probability moves `w` times a second, in proportion to the queue's distance from `q_ref` and to its change since the last
 //! sample; it comes to rest only at `q_ref`, whatever the load (the integral part).
-//! Source: Hollot, Misra, Towsley and Gong 2001. Not in the paper: a queue counted in bytes, chances by a packet's size, and marks
-//! where the paper speaks of drops or marks alike.
+//! Source: Hollot, Misra, Towsley and Gong 2001. Not in the paper: a queue counted in bytes, probabilities scaled by a
+//! packet's size, and a choice between drops and marks, which the paper treats alike.
 //! Non-goal: a target in time ([`pie`](crate::aqm::pie), [`pi2`](crate::aqm::l4s)).
 
 use std::fmt::Debug;
@@ -27,11 +27,11 @@ crate::params! {
         q_ref: Backlog [POSITIVE] = Backlog::Packets(200.0);
         /// Weight of the length's distance from q_ref now, per packet; above b.
         a: f64 [GAIN] = 1.822e-5;
-        /// Weight of that at the last sample, per packet.
+        /// Weight of that distance at the last sample, per packet.
         b: f64 [NON_NEGATIVE] = 1.816e-5;
         /// Samples a second.
         w: f64 [PER_SECOND] = 160.0;
-        /// A packet's chance is scaled by its size.
+        /// A packet's drop probability is scaled by its size.
         byte_scaled: bool = false;
         /// Packets of ECN-capable transports are marked rather than dropped early.
         ecn: bool = false;
@@ -41,7 +41,7 @@ crate::params! {
 }
 
 impl Params {
-    /// The law as set, of an empty queue.
+    /// The law with these settings, at an empty queue.
     #[must_use]
     pub fn law(&self, context: &Context) -> Law {
         let mean = self.mean_packet.unwrap_or(context.packet).0 as f64;
@@ -61,7 +61,7 @@ impl Build for Params {
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         if self.a <= self.b {
-            // The probability would move away from what brings the queue to q_ref, or not at all.
+            // The probability would move the wrong way, or not at all.
             return Err(Fault {
                 field: "a",
                 problem: format!(
@@ -90,7 +90,7 @@ pub struct Law {
     q_ref: f64,
     /// The unit of lengths.
     unit: Unit,
-    /// Where chances are scaled by size: the size of a packet whose chance is p.
+    /// Where probabilities are scaled by size: the size of a packet whose probability is p.
     scaled_by: Option<f64>,
     p: f64,
     /// The length at the last sample, in packets or bytes.
@@ -113,14 +113,14 @@ impl Law {
         self.q_old = q;
     }
 
-    /// The chance of a packet of this size.
+    /// The drop probability of a packet of this size.
     #[must_use]
     pub fn chance(&self, size: u32) -> f64 {
         self.scaled_by.map_or(self.p, |mean| (self.p * f64::from(size) / mean).min(1.0))
     }
 }
 
-/// The parts of the algorithm that a variant may do otherwise than [`Hollot01`].
+/// The parts of the algorithm in which a variant may differ from [`Hollot01`].
 pub trait Variant: Clone + Debug + Send + 'static {
     /// Whether an arrival is picked with probability `p`.
     fn picks<W: Why + ?Sized>(p: f64, rng: &mut Rng, why: &mut W) -> bool;
@@ -148,7 +148,7 @@ impl Variant for Hollot01 {
 pub struct Pi<R = Hollot01> {
     pub(crate) law: Law,
     ecn: bool,
-    /// Packets or bytes that wait.
+    /// The backlog, in packets or bytes.
     waiting: u64,
     /// Whether an interval has begun.
     begun: bool,

@@ -1,4 +1,4 @@
-//! Stepped service: every departure is an event, or happens when somebody looks ([`on_demand`](crate::path::on_demand)).
+//! Stepped service: every departure is an event, or happens when something looks at the link ([`on_demand`](crate::path::on_demand)).
 
 use std::cmp::Ordering;
 
@@ -38,7 +38,7 @@ impl<C: Clock> Link<C> {
         }
     }
 
-    /// Stepped service: the link sends nothing more for now, whatever waits.
+    /// Stepped service: the link sends nothing for now, even if packets wait.
     pub fn hold(&mut self, now: C) -> bool {
         self.busy = false;
         self.free_at = now;
@@ -123,15 +123,16 @@ impl<C: Clock> Link<C> {
         Some((next, takes, there))
     }
 
-    /// The slot of the packet that is expected to leave next, and whose it is, if its discipline has just said so: flows come by turns.
+    /// The slot and the flow of the packet that is expected to leave next, if the discipline, which serves flows in turn, has just
+    /// named it.
     #[inline(always)]
     pub fn take_expected(&mut self) -> Option<(u32, u32)> {
         let packet = self.queue.get_mut()?.fifo.take_expected()?;
         Some((packet.slot, packet.flow().0))
     }
 
-    /// Stepped service: the last packet was sent at `at`, and none waits. False: [`Link::start_next`] has to be asked, as a scheduler or a
-    /// discipline with several queues has a say.
+    /// Stepped service: the last packet was sent at `at`, and none waits. False: call [`Link::start_next`], as there is a scheduler
+    /// or a discipline with several queues to ask.
     pub fn rest(&mut self, at: C) -> bool {
         let q = self.queue.get_or_create();
         if q.classes.is_some() || q.fifo.has_flow_queues() {
@@ -149,18 +150,18 @@ impl<C: Clock> Link<C> {
         self.busy && self.sends_until > now && self.queue.get().is_some_and(|q| q.classes.is_some())
     }
 
-    /// Stepped service of classes, none of which may send now: when one may, if a packet waits.
+    /// Stepped service of classes, none of which may send now: when the first may, if a packet waits.
     pub fn ready_after(&self, now: C) -> Option<C> {
         let ready = self.queue.get()?.classes.as_ref()?.queue.next_ready()?;
         Some(C::at(ready)).filter(|at| *at > now)
     }
 
-    /// Whether an event at `at` has to be scheduled, so that a class is served that may send then: unless there is one as soon.
+    /// Whether an event has to be scheduled at `at`, when a class may send: no, if one is scheduled by then.
     pub fn wake(&mut self, now: C, at: C) -> bool {
         self.queue.get_mut().and_then(|q| q.classes.as_mut()).is_some_and(|classes| classes.wake(now, at))
     }
 
-    /// The same with stepped service. Returns the queue.
+    /// [`Link::settle`] with stepped service: crosses boundaries of the window. Returns the queue.
     #[inline(always)]
     pub(super) fn settle_stepped(&mut self, now: C) -> &mut QueueState<C> {
         while self.next_boundary <= now {

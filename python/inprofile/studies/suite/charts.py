@@ -31,8 +31,8 @@ def charts_of(
         yield {
             "name": f"{definition.id}-frontier",
             "title": "Goodput over delay",
-            "text": "a line a contestant through the values of what sets its delay, each with 95 % intervals;"
-            " left and up is better",
+            "text": "one line per contestant, through the values of the parameter that sets its delay, with"
+            " 95 % intervals; left and up is better",
         }
         return
     for variant in definition.variants:
@@ -52,8 +52,8 @@ def charts_of(
         yield {
             "name": f"{name}-goodput",
             "title": f"Goodput over delay in excess of the path's{of}",
-            "text": "one point a run, the circle the median, and the ellipse that holds 95 % of the Gaussian"
-            " distribution which explains the points; left and up is better",
+            "text": "one point per run; the circle is the median, and the ellipse holds 95 % of the Gaussian"
+            " distribution fitted to the points; left and up is better",
         }
         charts[f"{name}-cdf"] = lines(
             [
@@ -140,7 +140,7 @@ def _over_time(
 
 
 def _goodput_distribution(suite: Suite, entries: Sequence[Entry], titles: Sequence[str]) -> Spec:
-    """RFC 7928 §2.7: of the goodput in each period, over all periods and seeds."""
+    """RFC 7928 §2.7: the distribution of goodput per second, over all seconds and seeds."""
     rows = []
     for e in entries:
         samples = [x for key in e.measures.values if key.startswith("time:goodput:") for x in e.values(key)]
@@ -157,7 +157,7 @@ def _goodput_distribution(suite: Suite, entries: Sequence[Entry], titles: Sequen
 
 
 def _trade_off(suite: Suite, entries: Sequence[Entry], titles: Sequence[str], group: str = "") -> Spec:
-    """RFC 7928 §2.7: of all flows, or of one class of traffic."""
+    """RFC 7928 §2.7: goodput over delay, of all flows or of one class of traffic."""
     runs, contour, median = [], [], []
     across, up = (f"{what}:{group}" if group else what for what in ("excess", "goodput"))
     for e in entries:

@@ -1,4 +1,4 @@
-//! FDD-RED's ledger: what each flow of the last avgRTT owes, and which one loses the next packet (paper D, Fig. 2).
+//! FDD-RED's ledger: what each flow seen within the last avgRTT owes, and which one loses the next packet (paper D, Fig. 2).
 
 use std::cmp::Reverse;
 
@@ -8,37 +8,37 @@ use crate::rng::Rng;
 use crate::units::{Duration, Time};
 
 crate::choice! {
-    /// Whom an arrival's flow is penalised together with: the paper's flow "that has latest time" of a drop.
+    /// The partner with which an arrival's flow is penalised: the paper's flow "that has latest time" of a drop.
     pub enum Latest {
-        /// The one whose last drop is longest ago; a flow that never lost comes first.
+        /// The flow whose last drop is longest ago; one that never lost a packet comes first.
         Oldest = "oldest",
-        /// The one that lost a packet last.
+        /// The flow that lost a packet last.
         Newest = "newest",
     }
 }
 
 crate::choice! {
-    /// Whom a decision charges.
+    /// Which flows a decision charges.
     pub enum Charge {
         /// The arrival's flow and its partner, a share each: Fig. 2, lines 3 and 4. Each decision adds two shares and takes one
         /// packet, so that debts drift upwards together.
         Both = "both",
-        /// The partner alone: as much comes in as goes out, where all round-trip times are equal.
+        /// The partner alone: as much is charged as is paid, where all round-trip times are equal.
         Partner = "partner",
     }
 }
 
 crate::choice! {
-    /// Who is chosen among equals.
+    /// Which flow is chosen where several are equal.
     pub enum Ties {
-        /// Any, with equal chances.
+        /// Any of them, with equal probability.
         Random = "random",
         /// The flow with the lowest number.
         First = "first",
     }
 }
 
-/// The shortest round-trip time that is told apart from none: by it shares stay finite.
+/// Shorter round-trip times count as this one, so that shares stay finite.
 const LEAST_RTT: Duration = Duration::from_micros(1);
 
 /// The state of a flow.
@@ -46,7 +46,7 @@ const LEAST_RTT: Duration = Duration::from_micros(1);
 pub struct Account {
     /// The debt: shares added, less a packet for each drop.
     pub penalty: f64,
-    /// When it last lost a packet; 0 as the paper has it: never.
+    /// When it last lost a packet; 0, as in the paper, if never.
     pub last_drop: Time,
     /// Packets it is to lose as soon as they come.
     pub owed: u32,
@@ -57,14 +57,15 @@ pub struct Account {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     accounts: FlowTable<Account>,
-    /// Over accounts whose round-trip time is known.
+    /// The sum of the round-trip times that are known.
     sum: Sum,
     latest: Latest,
     charge: Charge,
     ties: Ties,
 }
 
-/// avgRTT/RTT: the share of a drop that a flow is charged. `extra` is added to both: the queue that all flows share.
+/// avgRTT/RTT: the share of a drop that a flow is charged. `extra`, the delay of the queue that
+/// all flows share, is added to both.
 #[must_use]
 #[inline]
 pub fn share(avg: Duration, rtt: Duration, extra: Duration) -> f64 {
@@ -72,13 +73,13 @@ pub fn share(avg: Duration, rtt: Duration, extra: Duration) -> f64 {
 }
 
 impl Ledger {
-    /// Nobody owes anything.
+    /// An empty ledger.
     #[must_use]
     pub fn new(flows: usize, latest: Latest, charge: Charge, ties: Ties) -> Ledger {
         Ledger { accounts: FlowTable::new(flows), sum: Sum::default(), latest, charge, ties }
     }
 
-    /// Flows that have an account.
+    /// The number of flows that have an account.
     #[must_use]
     pub fn flows(&self) -> usize {
         self.accounts.len()
@@ -91,8 +92,8 @@ impl Ledger {
         (flows > 0).then(|| Duration((ps / u128::from(flows)) as u64))
     }
 
-    /// Closes the accounts of flows not seen for avgRTT + `extra`; while no round-trip time is known, of none. A flow of which
-    /// a packet still `waits` has not passed yet (§II: "have passed through the queue during the last RTTavg"): it is seen now.
+    /// Closes the accounts of flows not seen for avgRTT + `extra`; closes none while no round-trip time is known. A flow with a
+    /// packet that still `waits` has not passed yet (§II: "have passed through the queue during the last RTTavg"): it counts as seen now.
     pub fn close_idle(
         &mut self,
         now: Time,
@@ -123,7 +124,7 @@ impl Ledger {
         }
     }
 
-    /// A packet of `flow` came. A flow without an account opens one with what `before` says of it.
+    /// A packet of `flow` arrived. A flow without an account gets one, with the state that `before` returns.
     #[inline]
     pub fn came(&mut self, now: Time, flow: FlowId, rtt: Option<Duration>, before: impl FnOnce() -> Account) {
         let touched = self.accounts.touch(now, flow);
@@ -139,7 +140,7 @@ impl Ledger {
         self.sum.take(evicted);
     }
 
-    /// A packet of `flow` left: what passes is seen until then.
+    /// A packet of `flow` left the queue: the flow counts as seen now.
     #[inline]
     pub fn left(&mut self, now: Time, flow: FlowId) {
         if self.accounts.get(flow).is_some() {
@@ -147,9 +148,9 @@ impl Ledger {
         }
     }
 
-    /// Fig. 2, lines 1 to 5 of PenalizeFlow: a packet is to go as a packet of `flow` arrives, which has an account. Charges
-    /// the flow and the one that the last drops point at, or only this one; returns who owes most. A flow whose round-trip time is not known
-    /// counts as average.
+    /// Fig. 2, lines 1 to 5 of PenalizeFlow: a packet is to be dropped as one of `flow` arrives, which has an account. Charges the
+    /// flow and its partner ([`Latest`]), or the partner alone ([`Charge`]); returns the flow that owes most. A flow whose round-trip
+    /// time is not known counts as average.
     pub fn penalise(&mut self, flow: FlowId, extra: Duration, rng: &mut Rng) -> FlowId {
         let anyone = |_| true;
         let partner = match self.latest {
@@ -169,7 +170,7 @@ impl Ledger {
         self.next_victim(rng, anyone).unwrap_or(flow)
     }
 
-    /// Any of the flows that `can` lose a packet, whatever they owe.
+    /// A random one of the flows that `can` lose a packet, whatever they owe.
     #[must_use]
     pub fn anyone(&self, rng: &mut Rng, can: impl Fn(FlowId) -> bool) -> Option<FlowId> {
         let mut found = None;
@@ -183,7 +184,7 @@ impl Ledger {
         found
     }
 
-    /// Who owes most of those that `can` lose a packet.
+    /// The flow that owes most, of those that `can` lose a packet.
     #[must_use]
     pub fn next_victim(&self, rng: &mut Rng, can: impl Fn(FlowId) -> bool) -> Option<FlowId> {
         self.first_by(rng, |a| a.penalty, can)
@@ -202,7 +203,7 @@ impl Ledger {
         self.accounts.get_mut(flow)
     }
 
-    /// All accounts, who was seen last first.
+    /// All accounts, the most recently seen first.
     pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Account)> {
         self.accounts.iter()
     }
@@ -226,7 +227,7 @@ impl Ledger {
                     equals += 1;
                     match self.ties {
                         Ties::First => flow < *holder,
-                        // The n-th among equals takes over with chance 1/n: each ends up with the same.
+                        // The n-th of n equals takes over with probability 1/n: all are equally likely in the end.
                         Ties::Random => rng.below(equals) == 0,
                     }
                 }
@@ -243,7 +244,7 @@ impl Ledger {
     }
 }
 
-/// Exact, so that flows may come and go for ever.
+/// A sum of round-trip times and their number: exact, so that it stays right however many flows come and go.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     ps: u128,

@@ -1,4 +1,4 @@
-//! Which of the two queues sends next where both have something to send: L4S first, but not for ever (RFC 9332 §4.2.2).
+//! Which of the two queues sends next where both have something to send: L4S first, within a bound (RFC 9332 §4.2.2).
 
 use crate::aqm::l4s::coupling::{CLASSIC, L4S};
 use crate::params::{Context, Fault};
@@ -14,7 +14,7 @@ crate::choice! {
     }
 }
 
-/// The AQM that decides.
+/// The scheduler of the two queues.
 #[derive(Clone, Debug)]
 pub enum Order {
     /// Weighted round robin.
@@ -23,7 +23,7 @@ pub enum Order {
         weight: f64,
         /// The bytes that Classic is owed, where above 0.
         credit: f64,
-        /// The credit after a pause.
+        /// The credit after an idle period.
         rested: f64,
     },
     /// Time-shifted FIFO: in seconds.
@@ -46,7 +46,7 @@ pub fn fit(classic_weight: f64) -> Result<(), Fault> {
 }
 
 impl Order {
-    /// As the operator says.
+    /// From the operator's settings.
     #[must_use]
     pub fn new(bound: Bound, classic_weight: f64, tshift: Duration, context: &Context) -> Order {
         match bound {
@@ -66,7 +66,7 @@ impl Order {
         }
     }
 
-    /// Whose turn it is, both having something to send; their heads have waited so long, in seconds.
+    /// Whose turn it is when both have something to send, given how long each head has waited, in seconds.
     #[must_use]
     pub fn next(&self, [l4s, classic]: [f64; 2]) -> usize {
         let l4s_first = match self {
@@ -111,7 +111,7 @@ mod tests {
             .collect();
         let expected: Vec<usize> = (1..=64).map(|i| if i % 16 == 0 { CLASSIC } else { L4S }).collect();
         assert_eq!(turns, expected);
-        // After a pause it is as at the start.
+        // After an idle period it is as at the start.
         (0..10).for_each(|_| order.sent(L4S, 1500));
         order.rest();
         assert_eq!(format!("{order:?}"), format!("{:?}", wrr(1.0 / 16.0)));

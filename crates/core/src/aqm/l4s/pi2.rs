@@ -43,7 +43,7 @@ impl Build for Params {
 pub struct Pi2 {
     pi: Pi,
     coupling: Coupling,
-    /// When the packet at the head came, if one waits.
+    /// When the packet at the head arrived, if one waits.
     head: Option<Time>,
     /// Packets dropped because the queue was full.
     overflow: u64,
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Updates see how long the head has waited: 0 in an empty queue, and after a departure that of the next one.
+    /// Updates see how long the head has waited: 0 in an empty queue; after a departure, how long the next packet has.
     #[test]
     fn the_delay_is_the_heads() {
         let mut b = bench(&defaults());
@@ -245,7 +245,7 @@ mod tests {
     fn an_unresponsive_flood_is_dropped_down_to_the_rate() {
         let mut b = bench(&defaults());
         let mut dropped = [0u32; 2];
-        // Not in turns: strikes that are evenly spaced would hit one kind of Classic packet only.
+        // Not in turns: evenly spaced drops would hit one kind of Classic packet only.
         let mut kind = Rng::for_component(1, "kind");
         for ms in 0..20_000u64 {
             b.to(Time(0) + MS * ms);

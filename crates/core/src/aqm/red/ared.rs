@@ -24,7 +24,7 @@ use crate::verdict::{Admission, Why};
 const MAX_P: (f64, f64) = (0.01, 0.5);
 /// The least min_th in packets (§4.3).
 const LEAST_MIN_TH: f64 = 5.0;
-/// The middle of the thresholds' range is meant: from here to there of it (Fig. 1).
+/// The target range of the average, as fractions of the way from min_th to max_th (Fig. 1).
 const TARGET: (f64, f64) = (0.4, 0.6);
 
 crate::params! {
@@ -42,9 +42,9 @@ crate::params! {
         max_p: f64 [UNIT_POSITIVE] = 0.1;
         /// How often max_p moves.
         interval: Duration [POSITIVE] = Duration::from_millis(500);
-        /// What max_p grows by; never more than a quarter of itself.
+        /// The step by which max_p grows; never more than a quarter of max_p.
         alpha: f64 [UNIT_POSITIVE] = 0.01;
-        /// What max_p shrinks to, as a part of itself.
+        /// The factor by which max_p shrinks.
         beta: f64 [UNIT_POSITIVE] = 0.9;
         /// The probability is multiplied by the packet's size / mean_packet.
         byte_scaled: bool = false;
@@ -56,7 +56,7 @@ crate::params! {
 #[derive(Clone, Debug)]
 pub struct Ared {
     red: Red,
-    /// Where the average is meant to be: from, to.
+    /// The target range of the average: from, to.
     target: (f64, f64),
     max_p: f64,
     interval: Duration,
@@ -106,7 +106,7 @@ pub fn next_max_p(max_p: f64, avg: f64, target: (f64, f64), alpha: f64, beta: f6
 }
 
 impl Params {
-    /// The RED it is at first. Only with all that has to follow from the link's rate; [`Build::check`] sees to that.
+    /// The RED that it starts as. Defaults that follow from the link's rate need one; [`Build::check`] makes sure of it.
     fn as_red(&self, context: &Context) -> red::Params {
         let packet = self.common.packet(context);
         let link = context.link_rate.unwrap_or(Rate(packet.bits()));
@@ -141,7 +141,7 @@ impl Build for Params {
             return Err(Fault {
                 field,
                 problem: format!(
-                    "{field} would follow from the link's rate, and this queue is before no link"
+                    "the default of {field} follows from the link's rate, and this queue has no link"
                 ),
                 remedy: format!("a {field} of its own"),
             });

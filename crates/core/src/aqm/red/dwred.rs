@@ -61,13 +61,13 @@ crate::params! {
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Dwred {
-    /// One average, of all packets, by which both colours go; a count for each. Its curves are not used: they move.
+    /// One average, of all packets, for both colours, and a count for each. The law's own curves are not used: DWRED's move.
     law: Law<2>,
-    /// The sum told last, in packets, and when; [`Time::NEVER`]: never.
+    /// The last sum signalled, in packets, and when it came; [`Time::NEVER`] before the first.
     told: (f64, Time),
-    /// Signals taken, and signals refused.
+    /// Signals accepted, and signals refused.
     signals: (u64, u64),
-    /// Arrivals that found nothing fresher than the fallback.
+    /// Arrivals decided by the fallback thresholds, as no signal was fresh.
     unguided: u64,
     min_share: f64,
     max_p: f64,

@@ -1,4 +1,4 @@
-//! ns-2's Sack1: counts the segments in the pipe up and down instead of computing them, and keeps a scoreboard.
+//! ns-2's Sack1: keeps the number of segments in the pipe as a counter instead of computing it, and has a scoreboard.
 
 use super::{Action, Base, DUP_THRESH};
 use crate::clock::Clock;
@@ -10,7 +10,7 @@ pub struct Sack1 {
     /// Segments believed to be in the network during recovery (`pipe_`).
     pipe: i32,
     recovering: bool,
-    /// Since a timeout no new data has been acknowledged (`timeout_`).
+    /// No new data has been acknowledged since a timeout (`timeout_`).
     timed_out: bool,
     /// Highest acknowledged outside recovery (`last_ack_`).
     last_ack: i32,
@@ -45,7 +45,7 @@ impl Sack1 {
                 self.timed_out = false;
                 self.scoreboard.clear();
             } else if ack == self.last_ack && !self.timed_out {
-                // Only an acknowledgement that SACKs something new is a duplicate.
+                // Only an acknowledgement that SACKs something new counts as a duplicate.
                 if self.scoreboard.update(b.acked, sack) {
                     b.dup_acks += 1;
                     if b.dup_acks == DUP_THRESH {
@@ -69,7 +69,7 @@ impl Sack1 {
             self.timed_out = false;
             self.scoreboard.clear();
         } else if ack > b.acked {
-            // Partial: one more has left the pipe.
+            // A partial acknowledgement: one more segment has left the pipe.
             b.acked = ack;
             self.scoreboard.update(ack, sack);
             self.pipe -= 1;
@@ -103,7 +103,7 @@ impl Sack1 {
         b.output_one(self.last_ack + 1, host);
     }
 
-    /// Sends what the window allows; in recovery what the pipe allows, holes first.
+    /// Sends as much as the window allows, or in recovery as the pipe allows; holes first.
     pub fn send<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, jitter_over: bool, host: &mut H) {
         if !jitter_over && host.timer_is_set(TimerKind::Send) {
             return;
@@ -112,7 +112,7 @@ impl Sack1 {
         loop {
             let open =
                 if self.recovering { self.pipe < b.cwnd as i32 } else { b.next <= self.last_ack + window };
-            // It checks only whether everything has been acknowledged (`last_ack_ + 1 < curseq_`).
+            // ns-2 checks only whether everything has been acknowledged (`last_ack_ + 1 < curseq_`).
             let open = open && self.last_ack < b.last;
             if !open || b.waits(jitter_over, host) {
                 return;
@@ -136,10 +136,10 @@ impl Sack1 {
     }
 }
 
-/// The segments that the receiver has above the first hole, and up to where holes have been retransmitted (`ScoreBoardRQ`).
+/// The segments received above the first hole, and how far holes have been retransmitted (`ScoreBoardRQ`).
 #[derive(Clone, Debug)]
 struct Scoreboard {
-    /// From, to (excluded); ascending, apart from each other.
+    /// From, to (excluded); ascending and disjoint.
     blocks: Vec<(i32, i32)>,
     /// Holes below this are not retransmitted again (`h_seqno_`).
     filled: i32,
@@ -159,7 +159,7 @@ impl Scoreboard {
         self.filled = -1;
     }
 
-    /// Takes in an acknowledgement; true if it changes anything.
+    /// Records an acknowledgement; true if it changes anything.
     fn update(&mut self, acked: i32, sack: &Sack) -> bool {
         let before = self.total();
         let mut changed = false;
