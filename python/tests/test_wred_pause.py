@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import inprofile
 from inprofile.cli import app
 from inprofile.studies.wred import Unreadable, pauses
-from inprofile.studies.wred.pause import headroom
+from inprofile.studies.wred.pause import METRES_A_SECOND, Pause, headroom
 
 POOL, XON, XOFF = 16_000_000, 18_432, 81_920
 SWITCH: dict[str, Any] = {
@@ -115,3 +116,88 @@ def test_it_is_printed(tmp_path: Path) -> None:
 def test_what_the_file_does_not_say_is_told(tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, ["wred", str(of(tmp_path, "PORT.Ethernet0.speed", "3000")), "--check"])
     assert "does not say what may still come after a pause" in answer.stdout
+
+
+METRES = 2000
+ONE_PORT = """
+title = "What comes by one port, at twenty times the rate of the port it leaves by"
+duration = "2 ms"
+measure = {{ from = "0 s", at = "port" }}
+tcp = {{ profile = "linux" }}
+
+[[links]]
+name = "port"
+from = "S"
+to = "R"
+rate = "0.5 Gbit/s"
+delay = "1 us"
+pause = {{ xoff = "{xoff} B", xon = "20 kB" }}
+
+[links.queue]
+aqm = "wred"
+limit = "{limit} B"
+w_q = 1.0
+green = {{ min_th = "{limit} B", max_th = "{beyond} B", max_p = 1.0 }}
+yellow = {{ min_th = "{limit} B", max_th = "{beyond} B", max_p = 1.0 }}
+green_ecn = {{ min_th = "{marks} B", max_th = "{always} B", max_p = 1.0 }}
+
+[[flows]]
+name = "sender"
+from = "H*"
+join = {{ node = "S", rate = "10 Gbit/s", limit = "10000 packets" }}
+to = "R"
+rtt = "{rtt} us"
+stop = "{stop} us"
+traffic = {{ kind = "cbr", rate = "10 Gbit/s", packet = "1500 B", ecn = "ect0" }}
+"""
+
+
+def simulated(found: Pause, *, peak: float, xoff: float, headroom: float) -> dict[str, float]:
+    """Marks, pauses and drops where what waits would grow to `peak` bytes, with the profile's marks."""
+    assert found.marks_from is not None
+    # Of 10 Gbit/s what the port does not take has to wait.
+    stop = peak / (9.5e9 / 8) * 1e6
+    far = METRES / METRES_A_SECOND * 1e6
+    text = ONE_PORT.format(
+        xoff=round(xoff),
+        limit=round(xoff + headroom),
+        beyond=round(xoff + headroom) + 1,
+        marks=found.marks_from,
+        always=2 * found.marks_from,
+        rtt=round(2 * (far + 1), 3),
+        stop=round(stop, 3),
+    )
+    result = inprofile.parse(text).run(seeds=1)
+    summary = result.summary()
+    (port,) = [row.figures for row in result.rows("queues") if row.keys["queue"] == "port"]
+    dropped = sum(value.mean for name, value in port.items() if name.startswith("dropped"))
+    return {"marks": summary["marks"].mean, "pauses": summary["pauses"].mean, "dropped": dropped}
+
+
+def test_a_simulation_does_as_the_answer_says(tmp_path: Path) -> None:
+    """At the answered thresholds marks come before pauses, and pauses before drops; at half of them not."""
+    file, static = of(tmp_path), 180_000
+    tree = json.loads(file.read_text("utf-8"))
+    room = headroom(10e9, METRES, 9122)
+    assert room is not None
+    for fields in tree["PORT"].values():
+        fields["speed"] = "10000"
+    tree["CABLE_LENGTH"]["AZURE"] = dict.fromkeys(("Ethernet0", "Ethernet4"), f"{METRES}m")
+    for colour in ("green", "yellow", "red"):
+        tree["WRED_PROFILE"]["LOSSLESS"][f"{colour}_min_threshold"] = "120000"
+    profile = {"pool": "ingress", "size": str(20_000 + room), "xoff": str(room), "static_th": str(static)}
+    tree["BUFFER_PROFILE"]["lossless"] = profile
+    file.write_text(json.dumps(tree), "utf-8")
+    (found,) = pauses(file)
+    assert found.findings == ()
+    at, marks, needed = found.pauses_at, found.marks_from, found.needed
+    assert (at, marks, needed) == (20_000 + static, 120_000, room)
+    between = simulated(found, peak=(marks + at) / 2, xoff=at, headroom=needed)
+    assert between["marks"] > 0 == between["pauses"] == between["dropped"]
+    beyond = simulated(found, peak=4 * at, xoff=at, headroom=needed)
+    assert beyond["pauses"] > 0 == beyond["dropped"]
+    # A group that is paused at half of that: before anything is marked.
+    early = simulated(found, peak=(marks + at / 2) / 2, xoff=at / 2, headroom=needed)
+    assert early["pauses"] > 0 == early["marks"] == early["dropped"]
+    tight = simulated(found, peak=4 * at, xoff=at, headroom=needed / 2)
+    assert tight["pauses"] > 0 < tight["dropped"]
