@@ -124,6 +124,37 @@ CLAIM = '[[claims]]\nid    = "S1"'
         (('side = "above"', 'side = "above", to = 2'), S1, 'to is the upper bound of side = "within"'),
         (("than = 1", "than = nan"), S1, "than = nan: write a finite number"),
         ((QUOTE, '"…"'), '"…"', "claims.S1.quote is not in"),
+        (
+            (QUOTE, '"At short buffers BBR gets more"'),
+            '"At short buffers BBR gets',
+            "from “gets more” on: quote",
+        ),
+        (('side = "above", than = 1', 'side = "within", than = 1, to = 2'), S1, "remove least and why"),
+        (
+            ('against = { on = "short-buffer" }', 'against = { on = "long-buffer" }'),
+            S2,
+            "write another of, on",
+        ),
+        (
+            ('path  = "links.bottleneck.rate"', 'path  = "links.bottleneck.rat"'),
+            '"links.bottleneck.rat"',
+            "no experiment has such a parameter: write links.bottleneck.rate",
+        ),
+        (
+            ('limit" = "640 packets"', 'limits" = "640 packets"'),
+            'set   = { "links.bottleneck.queue.limits',
+            "topologies.long-buffer.set: error: links.bottleneck.queue.limits: unknown key",
+        ),
+        (
+            ('"flows.a.tcp.congestion" = "cubic"', '"flows.c.tcp.congestion" = "cubic"'),
+            'set   = { "flows.c',
+            'schemes.cubic-cubic.set: error: flows.c.tcp.congestion: nothing in "flows" is named "c"',
+        ),
+        (
+            ('"flows.a.rtt" = "{} ms", "flows.b.rtt"', '"flows.a.rt" = "{} ms", "flows.b.rtt"'),
+            "set     = {",
+            "inputs.rtt.set: error: flows.a.rt: unknown key",
+        ),
         (("year    = 2025", 'year    = "2025"'), "year ", "year = '2025': write a whole number"),
         (('title = "goodput, first over second flow"\n', ""), "[[computed]]", "computed.ratio lacks title"),
     ],
@@ -160,6 +191,46 @@ def test_a_text_that_is_not_here_checks_nothing(mine: Path) -> None:
     (mine / "abstract.txt").unlink()
     (part,) = parts(load(str(mine)).top, mine)
     assert part.words == "2 quotes, not checked here: abstract.txt is not in the folder"
+
+
+def test_a_paper_without_a_setup_says_what_one_has(mine: Path) -> None:
+    about = mine / "paper.toml"
+    before, after = about.read_text().split("[[setups]]")
+    about.write_text(before + after[after.index("# What is compared") :])
+    code, _, wrong = run("reproduce", "./mine", "--plan")
+    assert (code, "has no [[setups]]: write at least one, with id, text, title" in wrong) == (2, True), wrong
+
+
+def test_an_experiment_that_is_wrong_is_refused_before_anything_is_planned(mine: Path) -> None:
+    link = mine / "link.toml"
+    link.write_text(link.read_text().replace("rate  =", "rat   ="))
+    for command in ("reproduce", "atlas"):
+        code, said, wrong = run(command, "./mine", "--plan")
+        assert (code, "link.toml:10:1: error: links.bottleneck.rat: unknown key" in wrong) == (2, True), wrong
+        assert not said
+
+
+def test_an_input_that_cannot_be_set_is_refused_by_the_atlas_too(mine: Path) -> None:
+    about = mine / "paper.toml"
+    about.write_text(about.read_text().replace('"flows.a.rtt" = "{} ms"', '"flows.a.rtt" = "{} s s"'))
+    code, _, wrong = run("atlas", "./mine", "--plan")
+    assert (code, "inputs.rtt.set: error: flows.a.rtt" in wrong) == (2, True), wrong
+
+
+def test_of_one_scheme_a_figure_has_all_networks_and_the_page_what_is_claimed(mine: Path) -> None:
+    about = mine / "paper.toml"
+    text = about.read_text()
+    second = text.index('[[schemes]]\nid    = "cubic-cubic"')
+    about.write_text(text[:second] + text[text.index("# Figures made from") :])
+    assert run("reproduce", "./mine", "--quick")[0] == 0
+    page = Path("reports/mine/index.html").read_text("utf-8")
+    assert re.findall("<figcaption>.*?</figcaption>", page) == [
+        "<figcaption><b>goodput, first over second flow</b>, BBR beside CUBIC, As printed</figcaption>"
+    ]
+    figure = page[page.index("<figcaption>") :]
+    assert "a buffer of 1 BDP" in figure[: figure.index("</figure>")]
+    assert "In the paper: abstract, “At short buffers BBR takes more than its share”" in page
+    assert "<td>above 1</td>" in page
 
 
 def test_an_experiment_that_is_not_there_is_named(mine: Path) -> None:

@@ -52,6 +52,7 @@ def atlas(
     if out is not None:
         check_folder(out)
 
+    from ..experiment.scenario import ScenarioError
     from ..papers import PaperError, UnknownPaperError, names
     from ..papers.experiment import examples
     from ..papers.factors import FactorError
@@ -62,6 +63,8 @@ def atlas(
         plans = work.plans(papers or names(), budget, claim)
     except (PaperError, UnknownPaperError, work.UnknownClaimError) as error:
         raise Refused(str(error)) from None
+    except ScenarioError:
+        raise
     except (FactorError, ValueError) as error:
         raise Refused(f"no atlas: {error}") from None
     if plan:

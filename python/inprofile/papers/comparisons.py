@@ -51,16 +51,13 @@ def check_comparisons(top: Entry) -> None:
             if "against" in c:
                 other = c.table("against")
                 _known(other, _AGAINST)
-                if not other.keys() & {"of", "on", "measure"}:
-                    raise PaperError(
-                        f"{c.place('against')} is what is compared: write another of, on or measure"
-                    )
                 if "of" in other:
                     _one_of(other, "of", schemes)
                 if "on" in other:
                     _one_of(other, "on", topologies)
                 if "by" in other:
                     _one_of(other, "by", ("difference", "ratio"))
+                _differs(c, other, topologies)
 
 
 def _bounded(c: Entry) -> None:
@@ -76,6 +73,18 @@ def _bounded(c: Entry) -> None:
             raise PaperError(f'{c.place()} lacks {key}: side = "within" has both bounds, than and to')
     if c.number("to") <= c.number("than"):
         raise PaperError(f"{c.place('to')} = {c['to']}: write an upper bound above than, {c['than']}")
+    if "least" in c:
+        raise PaperError(
+            f'{c.place("least")}: side = "within" has no smallest effect, as its bounds say what counts:'
+            " remove least and why"
+        )
+
+
+def _differs(c: Entry, other: Entry, topologies: Sequence[str]) -> None:
+    """Refuse a comparison of something with itself."""
+    same = all(other.get(key, c[key]) == c[key] for key in ("of", "measure"))
+    if same and ("on" not in other or other.word("on") in (listed(c, "on") or topologies)):
+        raise PaperError(f"{c.place('against')} is what is compared: write another of, on or measure")
 
 
 def _known(entry: Entry, known: frozenset[str]) -> None:

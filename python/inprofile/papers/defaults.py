@@ -196,13 +196,14 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
     shown = []
     for measure in dict.fromkeys([*own, *printed]):
         for setup in report.setups:
-            for topology in paper.topologies:
-                spec = _dots(report, measure, setup.id, topology.id, own.get(measure))
+            for topology in paper.topologies if len(paper.schemes) > 1 else [None]:
+                spec = _dots(report, measure, setup.id, topology, own.get(measure))
                 if spec is not None:
-                    name = f"{measure}-{setup.id}-{topology.id}"
+                    of = paper.schemes[0] if topology is None else topology
+                    name = f"{measure}-{setup.id}-{of.id}"
                     charts[name] = spec
                     title = own[measure].title if measure in own else measure
-                    shown.append({"chart": name, "measure": title, "setup": setup, "topology": topology})
+                    shown.append({"chart": name, "measure": title, "setup": setup, "of": of.title})
     return {
         "figures": shown,
         "at_hand": parts(paper.top, paper.folder),
@@ -212,14 +213,19 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
 
 
 def _dots(
-    report: Report, measure: str, setup: str, topology: str, own: Entry | None
+    report: Report, measure: str, setup: str, topology: Entry | None, own: Entry | None
 ) -> Mapping[str, Any] | None:
-    """A measure under every scheme, and what the paper prints of it; None where no cell has it."""
+    """A measure under every scheme, and what the paper prints of it; None where no cell has it.
+
+    Without a topology: of the paper's only scheme on every topology.
+    """
     from ..charts import kinds as draw
 
     paper = report.paper
-    titles = {s.id: s.title for s in paper.schemes}
-    cells = {s: report.cells.get(Cell(setup, topology, s)) for s in titles}
+    entries = paper.topologies if topology is None else paper.schemes
+    titles = {e.id: e.title for e in entries}
+    place = {e.id: (e.id, paper.schemes[0].id) if topology is None else (topology.id, e.id) for e in entries}
+    cells = {i: report.cells.get(Cell(setup, *place[i])) for i in titles}
     unit = "" if own is None else own.word("unit", "")
     made = {s: m for s, m in cells.items() if m is not None and measure in m.values}
     if not made:
@@ -227,9 +233,7 @@ def _dots(
     factor, name = per(unit, max(float(np.abs(m[measure]).max()) for m in made.values()))
     bounds = bounds_of(paper, measure)
     rows_of = [draw.row(titles[s], m[measure] / factor, m.seeds, bounds) for s, m in made.items()]
-    printed = {
-        titles[s]: p / factor for s in titles if (p := paper.printed(measure, topology, s)) is not None
-    }
+    printed = {titles[i]: p / factor for i in titles if (p := paper.printed(measure, *place[i])) is not None}
     ends = [*printed.values(), *(v for one in rows_of for v in one["values"])]
     room = 0.05 * (max(ends) - min(ends)) or 0.05
     title = measure if own is None else own.title

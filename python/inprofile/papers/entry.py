@@ -39,6 +39,8 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 #: At the top of every paper's file.
 _TOP = frozenset({"name", "title", "short", "authors", "year", "source", "summary", "seeds"})
+#: Tables without which nothing is run.
+_ONE_AT_LEAST = ("topologies", "setups", "schemes")
 #: `quick`, `today`: what is shortened there, for the page.
 _KNOWN_TOP = _TOP | KEYS.keys() | {"own", "quick", "today", "shown_seed", "readings", "inputs"}
 #: A number that the paper prints.
@@ -212,6 +214,9 @@ def check(about: Mapping[str, Any], file: str | Path) -> None:
         entries = top.tables(table)
         for entry in entries:
             _keys(entry, _known(about, table, known), needed)
+        if table in _ONE_AT_LEAST and not entries:
+            keys = ", ".join(sorted(needed))
+            raise PaperError(f"{top.place()} has no [[{table}]]: write at least one, with {keys}")
         ids = [entry.id for entry in entries] if "id" in needed else []
         for twice in (i for i in ids if ids.count(i) > 1):
             raise PaperError(f"{top.place(table)}: two are called {twice}; give each its own id")

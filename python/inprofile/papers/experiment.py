@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import Cell, Job, Paper
+from .changed import changed
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
@@ -53,7 +54,7 @@ def work_of(
     if job.file not in base:
         base[job.file] = load(paper.folder / job.file)
     if job.after is None:
-        return Work([(base[job.file].with_(job.values), job.seeds if seeds is None else seeds)])
+        return Work([(changed(paper, job, base[job.file]), job.seeds if seeds is None else seeds)])
     wanted = range(1, job.seeds + 1) if seeds is None else seeds
     source = cells[job.after]
     derive = paper.module("claims").derived

@@ -72,7 +72,7 @@ class Factor:
         >>> Factor("a", "A", "input", Choice(1.0, "1"), template={"tcp.window": "{} packets"}).unit_name
         'packets'
         """
-        units = {text.replace("{}", "").strip() for text in self.template.values()}
+        units = {text.rpartition("{}")[2].strip() for text in self.template.values()}
         return units.pop() if len(units) == 1 else ""
 
     def at(self, u: float) -> Choice:

@@ -99,6 +99,16 @@ def least_words(c: Comparison) -> str:
     return f"{size}{c.effect.why}{by}"
 
 
+def claimed_words(c: Comparison) -> str:
+    """Where the mean is claimed to lie.
+
+    >>> claimed_words(Comparison("a", [1.0], "within", -1.0, upper=1.0))
+    'from −1 to 1'
+    """
+    null = _signed(c.null, c.unit)
+    return f"from {null} to {_signed(c.upper, c.unit)}" if c.side == "within" else f"{c.side} {null}"
+
+
 def matched_words(comparisons: Sequence[JudgedComparison]) -> str:
     """Which placebos do as well, as a sentence; empty where none does."""
     by: dict[str, int] = {}
@@ -125,10 +135,10 @@ def describe(judged: JudgedComparison) -> str:
     if judged.outcome == "undecidable":
         return f"{text}; {judged.why}"
     if c.side == "within" and judged.outcome != "holds":
-        return f"{text}, claimed from {quantity(c.null, c.unit)} to {quantity(c.upper, c.unit)}"
+        return f"{text}, claimed {claimed_words(c)}"
     if judged.outcome != "holds" and any(x != c.values[0] for x in c.values):
         by = f" by {quantity(c.least, c.unit)} or more" if c.least else ""
-        return f"{text}, claimed {c.side} {quantity(c.null, c.unit)}{by}"
+        return f"{text}, claimed {claimed_words(c)}{by}"
     return text
 
 

@@ -8,12 +8,13 @@ is not all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from . import Paper
+from . import Paper, PaperError
 
-__all__ = ["is_about", "parameters", "unlisted"]
+__all__ = ["check_origins", "is_about", "parameters", "unlisted"]
 
 #: Words for people and names of parts: they may be listed, and need not be.
 _NAMES = ("title", "name", "node")
@@ -39,6 +40,21 @@ def unlisted(paper: Paper) -> list[tuple[str, str]]:
         for file, leaf in parameters(paper)
         if leaf.rpartition(".")[2] not in _NAMES and not any(is_about(e, file, leaf) for e in entries)
     ]
+
+
+def check_origins(paper: Paper) -> None:
+    """Refuse a `[[quoted]]` or `[[assumed]]` path that no experiment has. Raises `PaperError`."""
+    entries = [*paper.top.tables("quoted"), *paper.top.tables("assumed")]
+    there = list(parameters(paper)) if entries else []
+    tables = ("topologies", "setups", "schemes", "variants", "sweeps")
+    also = {key for table in tables for e in paper.top.tables(table) for key in _leaves(dict(e.changes))}
+    for entry in entries:
+        path = entry.word("path")
+        if any(is_about(entry, *one) for one in there) or any(fnmatchcase(key, path) for key in also):
+            continue
+        near = get_close_matches(path, dict.fromkeys(leaf for _, leaf in there), 3)
+        hint = f"write {' or '.join(near)}" if near else "inprofile check shows what an experiment has"
+        raise PaperError(f"{entry.place('path')} = {path!r}: no experiment has such a parameter: {hint}")
 
 
 def is_about(entry: Mapping[str, Any], file: str, leaf: str) -> bool:

@@ -75,23 +75,31 @@ def check_quotes(top: Entry, folder: Path) -> None:
             raise PaperError(f"{claim.place('part')} = {claim['part']!r}: write one of {', '.join(there)}")
         part = there[claim.word("part")]
         text = folder / part.word("file", "")
-        if "file" in part and text.is_file() and not _stands_in(claim.word("quote"), text.read_text("utf-8")):
-            raise PaperError(
-                f"{claim.place('quote')} is not in {text}: quote what stands there, with … where words are"
-                " left out"
-            )
+        if "file" in part and text.is_file():
+            missing = _missing(claim.word("quote"), text.read_text("utf-8"))
+            if missing is not None:
+                raise PaperError(
+                    f"{claim.place('quote')} is not in {text}{missing}: quote what stands there, with … where"
+                    " words are left out"
+                )
 
 
-def _stands_in(quote: str, text: str) -> bool:
-    """Whether the pieces of a quote stand in a text, in their order."""
+def _missing(quote: str, text: str) -> str | None:
+    """None where the pieces of a quote stand in a text, in their order; else from which word on one does not.
+
+    >>> _missing("the rate … of a link", "The rate of one link"), _missing("the rate", "The rate of one link")
+    (' from “a link” on', None)
+    """
     at, plain = 0, _plain(text)
     pieces = [p for piece in re.split(r"\[…\]|…|\.\.\.", quote) if (p := _plain(piece).strip())]
     for piece in pieces:
         found = plain.find(piece, at)
         if found < 0:
-            return False
+            words = piece.split(" ")
+            there = next(n for n in range(len(words) - 1, -1, -1) if plain.find(" ".join(words[:n]), at) >= 0)
+            return f" from “{' '.join(words[there:])}” on"
         at = found + len(piece)
-    return bool(pieces)
+    return None if pieces else ", as it has no words"
 
 
 def _plain(text: str) -> str:

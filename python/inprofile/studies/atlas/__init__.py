@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ...papers import Job, Paper
 from ...papers import load as load_paper
+from ...papers.changed import check_experiments
 from ...papers.factors import Factor
 from ...papers.rerun import Answer
 from ...run.pool import Backend, Local
@@ -118,10 +119,11 @@ class Atlas:
 def plan(name: str, budget: int = BUDGET, claims: Sequence[str] | None = None) -> AtlasPlan:
     """List what an atlas of one paper visits.
 
-    Raises `papers.UnknownPaperError`, `papers.factors.FactorError`, and ValueError for a budget below 1 or
-    too large, or a paper without factors.
+    Raises `papers.UnknownPaperError`, `papers.factors.FactorError`, `ScenarioError`, and ValueError for a
+    budget below 1 or too large, or a paper without factors.
     """
     paper = load_paper(name)
+    check_experiments(paper, [job for batch in paper.module("experiments").jobs(paper) for job in batch])
     factors = paper.factors
     points = design(factors, budget, name)
     ids = [c.id for c in paper.claims if c.flag("atlas", True)]

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from ... import papers as _papers
 from ...papers import Batches, Cell, Job, Paper, today, verdicts
+from ...papers.changed import check_experiments
 from ...papers.completeness import Ran
 from ...papers.experiment import Work, measure_work, measured_with, work_of
 from ...papers.judge import judge
+from ...papers.parameters import check_origins
 from ...papers.report import Report
 from ...run.pool import Backend, Local
 
@@ -72,13 +74,16 @@ class ReproductionPlan:
 def plan(name: str, quick: bool = False, full: bool = False) -> ReproductionPlan:
     """List what `reproduce` would run for one paper.
 
-    Raises `papers.UnknownPaperError`, and `papers.PaperError` for a folder of your own that is no paper.
+    Raises `papers.UnknownPaperError`, `papers.PaperError` for a folder of your own that is no paper, and
+    `ScenarioError` for one with an experiment that cannot run.
     """
     paper = _papers.load(name)
-    # A paper that judges nothing is refused before anything has run.
+    # What judges nothing or cannot be run is refused before anything has run.
     paper.module("claims")
-    _ = paper.factors
-    return _plan_of(paper, quick, full)
+    planned = _plan_of(paper, quick, full)
+    check_experiments(paper, [*planned.jobs])
+    check_origins(paper)
+    return planned
 
 
 def _plan_of(paper: Paper, quick: bool, full: bool) -> ReproductionPlan:

@@ -9,7 +9,7 @@ from ....metrics.quantity import number
 from ....papers import assumptions, verdicts
 from ....papers.advice import advice_of
 from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict
-from ....papers.judge_text import aligned, least_words, per
+from ....papers.judge_text import aligned, claimed_words, least_words, per
 from .atlas import atlas_context
 from .seeds import too_few_seeds
 from .today import today_context
@@ -80,6 +80,7 @@ def _claims(report: Report) -> list[dict[str, Any]]:
             "text": claim.text,
             "once": claim.flag("once"),
             "says": claim.word("says", ""),
+            "quote": claim.word("quote", ""),
             "setups": [
                 _ran(report, judged)
                 if (judged := plain.get((claim.id, setup.id)))
@@ -184,6 +185,7 @@ def _row(judged: JudgedComparison) -> dict[str, Any]:
     known = c.measured or judged.outcome != "undecidable"
     return {
         "label": c.label,
+        "claimed": claimed_words(c),
         "topology": c.topology,
         "mean": f"{shown[0]} {name}".rstrip() if known else "–",
         "interval": f"{shown[1]} to {shown[2]}" if known else "–",
