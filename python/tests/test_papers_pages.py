@@ -133,9 +133,9 @@ def test_a_committed_verdict_is_marked_and_counted_apart(tmp_path: Path) -> None
     row = _row(json.loads((tmp_path / "rio-plus-out" / "results.json").read_text("utf-8")))
     by = {b["setup"]["id"]: b for b in row["by_setup"]}
     # B12 is of two set-ups.
-    assert sum(by["fits-counts"]["counts"].values()) == 8
+    assert sum(by["fits-counts"]["counts"].values()) == 10
     assert sum(by["fits-counts"]["kept"].values()) == 7
-    assert sum(row["counts"].values()) == 2 * 16 + 2 * 8
+    assert sum(row["counts"].values()) == 2 * 18 + 2 * 10
     assert "committed, not run here" in write_overview(tmp_path).read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Paper D's advice: unequal round trips where RED is unfair and where it is not, and the first 20 s."""
+"""Paper D's advice: unequal round trips where RED is unfair and where it is not, the first 20 s, the cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ...metrics.stats import SHARE
 from .. import Cell, Paper
 from ..advice import known
 from ..advice_today import Figure
-from .measure import RATE
+from . import boundary, cost
+from .measure import PACKET, RATE
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -25,57 +26,108 @@ LINES = {
     "Random victim": ("fdd", "blind"),
     "FQ-CoDel": ("fdd", "fq-codel"),
 }
+#: Where it pays at no point of the boundary.
+NOWHERE = 1e6
 #: The network in which RED is unfair; the paper's own in steady state, without the queue in round-trip times.
 WIDE, LONG, BASE_LONG = "wide", "all-drops-long", "all-drops-base-long"
-#: Bits of a packet on the link.
-PACKET = 8 * 540
 
 
 def figures(report: Report) -> dict[str, float]:
-    """Jain's index of unequal round trips, both networks; how long packets wait; drops of the first 20 s."""
-    first = report.paper.setups[0].id
+    """Jain's index, drops, waits and use of the link in both networks; where it pays; what a packet costs."""
+    return {**_wide(report), **_own(report), **_where(report), **_cost()}
+
+
+def _wide(report: Report) -> dict[str, float]:
+    """The network in which RED is unfair."""
     red, fdd, blind, fq = (report.cell(WIDE, "unequal", *line) for line in LINES.values())
-    rate = report.paper.find("setups", WIDE).number("rate")
-    red_long, fdd_long = (report.cell(LONG, "unequal", s) for s in ("red", "fdd"))
-    base_gain = report.cell(BASE_LONG, "unequal", "fdd")["fi"] - red_long["fi"]
-    drops = {name: report.cell(first, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
+    packet = 1e3 * PACKET / report.paper.find("setups", WIDE).number("rate")
     return {
         **known("red", red["fi"]),
         **known("fdd", fdd["fi"]),
-        **known("blind", blind["fi"]),
         **known("gain", fdd["fi"] - red["fi"]),
         **known("lead", fdd["fi"] - blind["fi"]),
         **known("fq", fq["fi"]),
-        "fq_delay": 1e3 * float(fq["queue_mean"].mean()) * PACKET / rate,
-        "fdd_delay": 1e3 * float(fdd["queue_mean"].mean()) * PACKET / rate,
-        **known("sooner", 1e3 * (fdd["queue_mean"] - fq["queue_mean"]) * PACKET / rate),
-        "wide_wait": 1e3 * float(red["queue_mean"].mean()) * PACKET / rate,
-        **known("more_drops", 100 * (fdd["drops"] / red["drops"] - 1)),
-        "red_short": float(report.cell(first, "unequal", "red")["fi"].mean()),
-        "fdd_short": float(report.cell(first, "unequal", "fdd")["fi"].mean()),
-        "wait": float(red_long["queue_mean"].mean()) * PACKET / RATE,
-        "red_long": float(red_long["fi"].mean()),
-        "fdd_long": float(fdd_long["fi"].mean()),
-        **known("gain_long", fdd_long["fi"] - red_long["fi"]),
-        "base_long": float((base_gain + red_long["fi"]).mean()),
+        **{
+            f"{name}_delay": packet * float(m["queue_mean"].mean())
+            for name, m in (("red", red), ("fdd", fdd), ("fq", fq))
+        },
+        **known("sooner", packet * (fdd["queue_mean"] - fq["queue_mean"])),
+        **{
+            f"{name}_used": float(m["utilisation"].mean())
+            for name, m in (("red", red), ("fdd", fdd), ("fq", fq))
+        },
+        **known("fq_less_used", red["utilisation"] - fq["utilisation"]),
+        **known("more_drops", fdd["drops"] / red["drops"] - 1),
+    }
+
+
+def _own(report: Report) -> dict[str, float]:
+    """The paper's own networks: its 20 s, and steady state."""
+    first = report.paper.setups[0].id
+    red, fdd = (report.cell(LONG, "unequal", s) for s in ("red", "fdd"))
+    equal_red, equal_fdd = (report.cell(LONG, "equal", s) for s in ("red", "fdd"))
+    base_gain = report.cell(BASE_LONG, "unequal", "fdd")["fi"] - red["fi"]
+    drops = {name: report.cell(first, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
+    return {
+        "wait": float(red["queue_mean"].mean()) * PACKET / RATE,
+        "red_long": float(red["fi"].mean()),
+        "fdd_long": float(fdd["fi"].mean()),
+        **known("gain_long", fdd["fi"] - red["fi"]),
+        "base_long": float((base_gain + red["fi"]).mean()),
         **known("base_gain", base_gain),
         "red_drops": float(drops["RED"].mean()),
         "fdd_drops": float(drops["FDD-RED"].mean()),
         "random_drops": float(drops["Random victim"].mean()),
         **known("fdd_to_red", drops["FDD-RED"] / drops["RED"]),
-        **known("random_to_red", drops["Random victim"] / drops["RED"]),
+        **known("random_to_fdd", drops["Random victim"] / drops["FDD-RED"]),
+        "red_drops_long": float(equal_red["drops"].mean()),
+        "fdd_drops_long": float(equal_fdd["drops"].mean()),
+        **known("fdd_to_red_long", equal_fdd["drops"] / equal_red["drops"]),
+    }
+
+
+def _where(report: Report) -> dict[str, float]:
+    """At how many points of the boundary it pays, and from which spread of round trips over RED's wait on."""
+    points = boundary.found(report.paper, report.cells)["points"]
+    of = {boundary.ratio(p): boundary.pays(p["paper"]) for p in points}
+    not_yet = [ratio for ratio, word in of.items() if word != "yes"]
+    above = [ratio for ratio in of if ratio > max(not_yet, default=0.0)]
+    return {
+        "points": float(len(points)),
+        "pays": float(sum(boundary.pays(p["paper"]) == "yes" for p in points)),
+        "pays_linux": float(sum(boundary.pays(p["linux"]) == "yes" for p in points)),
+        "pays_from": min(above, default=NOWHERE),
+        "not_to": max(not_yet, default=0.0),
+    }
+
+
+def _cost() -> dict[str, float]:
+    """CPU time of a packet in ns, in our code."""
+    found = cost.measured()
+    return {
+        "cpu_red": float(found[cost.FEW].red.mean()),
+        "cpu_few": float(found[cost.FEW].fdd.mean()),
+        "cpu_many": float(found[cost.MANY].fdd.mean()),
     }
 
 
 def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
-    """The network in which RED is unfair, with one of today's senders."""
-    red, fdd = (cells[Cell(WIDE, "unequal", scheme)] for scheme in ("red", "fdd"))
-    index = "Jain's fairness index"
-    return [
-        Figure("red", f"{index}, RED", red["fi"], bounds=SHARE),
-        Figure("fdd", f"{index}, FDD-RED (advised)", fdd["fi"], bounds=SHARE),
-        Figure("gain", "what FDD-RED adds to the index", fdd["fi"] - red["fi"]),
-    ]
+    """With one of today's senders: the network in which RED is unfair, and the paper's own two over 20 s."""
+    index, first = "Jain's fairness index", paper.setups[0].id
+    places = {
+        "": (WIDE, "unequal", "round trips of 20 to 400 ms on 4 Mbit/s"),
+        "_equal": (first, "equal", "the paper's network, equal round trips, first 20 s"),
+        "_unequal": (first, "unequal", "the paper's network, round trips of 20 to 100 ms, first 20 s"),
+    }
+    made = []
+    for name, (setup, topology, where) in places.items():
+        red, fdd = (cells[Cell(setup, topology, scheme)] for scheme in ("red", "fdd"))
+        made += [
+            Figure(f"red{name}", f"{index}, RED: {where}", red["fi"], bounds=SHARE),
+            Figure(f"fdd{name}", f"{index}, FDD-RED: {where}", fdd["fi"], bounds=SHARE),
+            Figure(f"gain{name}", f"what FDD-RED adds to the index: {where}", fdd["fi"] - red["fi"]),
+        ]
+    return made
 
 
 def picture(report: Report) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""How paper D's claims are judged: FDD-RED against RED, seed by seed."""
+"""How paper D's claims are judged: FDD-RED against RED, seed by seed. `besides` has D7 to D13."""
 
 from __future__ import annotations
 
@@ -13,87 +13,18 @@ from ..effects import INDEX, of_base
 from ..judge import Comparison, Effect, Finding, Number, Room
 from ..pairing import Pair
 from . import cost
+from .besides import d7, d8, d9, d11, d12, d13, over_random
+from .experiments import DROP_TAIL
 from .measure import FLOWS, RATE, STEP
-from .tables import at_point, more, placebos, rates, table
+from .tables import more, rates, table
+from .view import Cells, View
 
 __all__ = ["findings", "more", "rests_on", "table"]
 
-Cells = Mapping[Cell, Measures]
-
 BOUNDS = {"fi": SHARE, "drops": (0.0, np.inf)}
-#: Points of Fig. 10 at which the average can never reach min_th (25 packets), so that the tail alone drops.
-TAIL_ONLY = ("10 packets", "25 packets")
 
 
-class _View:
-    """The cells of one set-up and variant."""
-
-    def __init__(self, paper: Paper, cells: Cells, setup: str, variant: str) -> None:
-        self.paper, self.cells, self.setup, self.variant = paper, cells, setup, variant
-
-    def pair(self, topology: str) -> Pair:
-        red = self.cells[Cell(self.setup, topology, "red")]
-        fdd = self.cells[Cell(self.setup, topology, "fdd", self.variant)]
-        found = {title: self._placebo(topology, name) for title, name in self.placebos}
-        blind = {title: m for title, m in found.items() if m is not None}
-        return Pair(red, fdd, self.paper.find("topologies", topology).title, blind)
-
-    def _placebo(self, topology: str, name: str) -> Measures | None:
-        """A placebo's runs: the set-up's own, or those of another one where no reading of it changes them."""
-        setup = self.paper.find("setups", self.setup)
-        if (own := Cell(self.setup, topology, "fdd", name)) in self.cells:
-            return self.cells[own]
-        if "placebos" not in setup or not self.paper.find("variants", name).flag("alike"):
-            return None
-        return self.cells.get(Cell(setup.word("placebos"), topology, "fdd", name))
-
-    @property
-    def rate(self) -> float:
-        """The link's rate in bit/s."""
-        return self.paper.find("setups", self.setup).number("rate", RATE)
-
-    @property
-    def placebos(self) -> list[tuple[str, str]]:
-        """Titles and ids of what needs no ledger; none where one is itself judged in FDD-RED's place."""
-        beside = {v.id: not v.flag("placebo") for v in self.paper.variants}
-        if self.variant and not beside.get(self.variant):
-            return []
-        titles = [(self.paper.find("variants", name).title, name) for name in placebos(self.paper)]
-        return [(title.removeprefix("placebo: "), name) for title, name in titles]
-
-    def pairs(self) -> list[Pair]:
-        return [self.pair(t.id) for t in self.paper.topologies]
-
-    @property
-    def ran(self) -> bool:
-        """Whether the variant was run in this set-up."""
-        return all(Cell(self.setup, t.id, "fdd", self.variant) in self.cells for t in self.paper.topologies)
-
-    @property
-    def long(self) -> bool:
-        """Whether the start is left out: then the paper's numbers are not its."""
-        return self.paper.find("setups", self.setup).numbers("window")[0] > 0
-
-    def points(self) -> Iterator[Pair]:
-        """Pairs at every point of Fig. 10 and 11 that was run beside the main runs."""
-        topology = self.paper.topologies[0].id
-        for point in self.paper.top.tables("points"):
-            for value in point.numbers("values"):
-                red, fdd = (self._at(topology, point, int(value), *s) for s in self._judged)
-                others = {t: self._at(topology, point, int(value), "fdd", v) for t, v in self.placebos}
-                if red and fdd:
-                    blind = {title: m for title, m in others.items() if m}
-                    yield Pair(red, fdd, f"{value:g}{point.word('unit', ' flows')}", blind)
-
-    @property
-    def _judged(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        return ("red", ""), ("fdd", self.variant)
-
-    def _at(self, topology: str, point: Entry, value: int, scheme: str, variant: str) -> Measures | None:
-        return at_point(self.cells, topology, point, value, Cell(self.setup, topology, scheme, variant))
-
-
-def _d1(v: _View) -> list[Comparison]:
+def _d1(v: View) -> list[Comparison]:
     label = "fairness index, FDD-RED − RED"
     return [p.compare(label, "fi", "above", bounds=UNLIKE, effect=INDEX, room=_unfair(p)) for p in v.pairs()]
 
@@ -102,7 +33,7 @@ def _unfair(pair: Pair) -> Room:
     return Room([1 - float(x) for x in pair.base["fi"]], "from RED's index to 1 there are")
 
 
-def _d2(v: _View) -> list[Comparison]:
+def _d2(v: View) -> list[Comparison]:
     label = "packets dropped, FDD-RED − RED"
     why = "a tenth of RED's drops; the paper prints 55 % (149 and 67)"
     return [
@@ -111,7 +42,7 @@ def _d2(v: _View) -> list[Comparison]:
     ]
 
 
-def _d3(v: _View) -> list[Comparison]:
+def _d3(v: View) -> list[Comparison]:
     return [
         p.compare(
             "throughput at the link, FDD-RED − RED",
@@ -125,14 +56,14 @@ def _d3(v: _View) -> list[Comparison]:
     ]
 
 
-def _half_the_gain(v: _View, topology: str) -> Effect:
+def _half_the_gain(v: View, topology: str) -> Effect:
     """Half of what Table 2 prints the sum to gain, in proportion to the link."""
     red, fdd = (sum(rates(v.paper, topology, scheme)) * v.rate / RATE for scheme in ("red", "fdd"))
     of = "" if v.rate == RATE else f", of {v.rate / 1e6:g} Mbit/s"
     return Effect((fdd - red) / 2, f"half of the {(fdd - red) / 1e3:.1f} kbit/s that Table 2 prints{of}")
 
 
-def _d4(v: _View) -> list[Comparison]:
+def _d4(v: View) -> list[Comparison]:
     pair = v.pair("equal")
     why = 'a quarter of RED\'s: "obviously lower" in a trace'
     return [
@@ -147,7 +78,7 @@ def _d4(v: _View) -> list[Comparison]:
     ]
 
 
-def _d5(v: _View) -> list[Comparison]:
+def _d5(v: View) -> list[Comparison]:
     pair = v.pair("equal")
     if "full_from" not in pair.base.values:
         return []
@@ -157,7 +88,7 @@ def _d5(v: _View) -> list[Comparison]:
     return [pair.compare(label, "full_from", "below", "s", effect=step, room=late)]
 
 
-def _d6(v: _View) -> list[Comparison]:
+def _d6(v: View) -> list[Comparison]:
     kinds = (("standard deviation", "_packets", "packets"), ("relative standard deviation", "", ""))
     of = (
         (v.pair("equal"), "drops", {"_packets": "spread_packets", "": "spread_drops"}),
@@ -188,99 +119,31 @@ def _d6(v: _View) -> list[Comparison]:
     return [*whole, equal.compare(label, "in_event", "above", effect=tenth, room=missed)]
 
 
-def _d7(v: _View) -> list[Comparison]:
-    pair = v.pair("equal")
-    if "windows_late" not in pair.base.values or "windows_late" not in pair.ours.values:
-        return []
-    red, early, late = pair.base["windows_late"], pair.ours["windows_early"], pair.ours["windows_late"]
-    return [
-        pair.compare(
-            "variation of the windows over flows, second half, FDD-RED − RED",
-            "windows_late",
-            "below",
-            effect=of_base(red, 0.25, "a quarter of RED's: what Fig. 4 and 5 show must be seen in traces"),
-        ),
-        Comparison(
-            "variation of the windows over flows under FDD-RED, second half − first",
-            [float(x) for x in late - early],
-            "below",
-            topology=pair.title,
-            effect=of_base(early, 0.1, "a tenth of the first half's: they converge"),
-        ),
-    ]
-
-
-def _d8(v: _View) -> list[Comparison]:
-    equal, unequal = v.pairs()
-    gains = [np.array(p.difference("fi")) for p in (unequal, equal)]
-    label = "gain of the fairness index over RED, unequal round-trip times − equal ones"
-    return [Comparison(label, [float(x) for x in gains[0] - gains[1]], "above", bounds=UNLIKE, effect=INDEX)]
-
-
-def _d9(v: _View) -> list[Comparison]:
-    tail = [p for p in v.points() if p.title in TAIL_ONLY]
-    red = v.pair("equal")
-    queues = [("RED", red), *(("drop-tail (RED whose buffer ends below min_th)", p) for p in tail)]
-    half = Effect(0.5, "half as much again as drops at random have")
-    fifth = Effect(0.2, "a fifth fewer flows than drops at random hit")
-    return [
-        comparison
-        for what, p in queues
-        for comparison in (
-            Comparison(
-                f"variance of drops over flows, over that of drops at random, {what}",
-                _over_random(p.base),
-                "above",
-                1.0,
-                topology=p.title,
-                effect=half,
-            ),
-            Comparison(
-                f"flows that lose packets in a loss event, over those of a random choice, {what}",
-                [float(x) for x in p.base["in_event"]],
-                "below",
-                1.0,
-                topology=p.title,
-                effect=fifth,
-            ),
-        )
-    ]
-
-
-def _over_random(m: Measures) -> list[float]:
-    """Variance of the flows' drops over their mean, which it equals where each drop is anybody's."""
-    drops = np.stack([m[f"drops{i}"] for i in range(FLOWS)], axis=1)
-    some = drops[drops.sum(axis=1) > 0]
-    return [float(x) for x in some.var(axis=1, ddof=1) / some.mean(axis=1)]
-
-
-_CLAIMS: Mapping[str, Callable[[_View], list[Comparison]]] = {
+_CLAIMS: Mapping[str, Callable[[View], list[Comparison]]] = {
     "D1": _d1,
     "D2": _d2,
     "D3": _d3,
     "D4": _d4,
     "D5": _d5,
     "D6": _d6,
-    "D7": _d7,
-    "D8": _d8,
-    "D9": _d9,
-    "D10": lambda _: cost.compared(),
+    "D7": d7,
+    "D8": d8,
+    "D9": d9,
+    "D11": d11,
+    "D12": d12,
+    "D13": d13,
 }
-
-
-def _obstacle(claim: str, comparisons: list[Comparison]) -> str | None:
-    if claim == "D5" and not comparisons:
-        return "The first 100 s, in which the link fills, are not measured here."
-    if claim == "D7" and not comparisons:
-        return "Fig. 4 and 5 are of the first 20 s, which are not measured here."
-    return None
 
 
 def _mean(m: Measures, name: str) -> float:
     return float(m[name].mean())
 
 
-def _notes(claim: str, v: _View) -> list[str]:
+#: Claims that no variant of FDD-RED's changes: of RED, of drop-tail, and of what stands beside the variants.
+_NOT_OF_VARIANTS = ("D9", "D11", "D12", "D13")
+
+
+def _notes(claim: str, v: View) -> list[str]:
     """Circumstances behind a verdict."""
     equal, unequal = v.pair("equal"), v.pair("unequal")
     if claim == "D1":
@@ -314,22 +177,22 @@ def _notes(claim: str, v: _View) -> list[str]:
         ]
     if claim == "D8":
         gains = [_printed_gain(v.paper, t.id) for t in v.paper.topologies]
+        left = ", ".join(f"{1 - _mean(p.base, 'fi'):.3f} with {p.title}" for p in v.pairs())
         from_rates = [
             jain(rates(v.paper, t.id, "fdd")) - jain(rates(v.paper, t.id, "red")) for t in v.paper.topologies
         ]
         return [
             f"Table 2 prints a gain of {gains[0]:.3f} with equal ones and {gains[1]:.3f} with unequal; its"
-            f" rates give {from_rates[0]:.3f} and {from_rates[1]:.3f}, as the text has it."
+            f" rates give {from_rates[0]:.3f} and {from_rates[1]:.3f}, as the text has it.",
+            f"What RED leaves to gain: {left}.",
         ]
     if claim == "D9":
-        told = ", ".join(f"{np.mean(x):.2f} {who}" for who, p in _of_both(equal) if (x := _over_random(p)))
+        told = ", ".join(f"{np.mean(x):.2f} {who}" for who, p in _of_both(equal) if (x := over_random(p)))
         if not told:
             return []
         return [
             f"With {equal.title}, the variance of drops over flows is, over that of drops at random, {told}."
         ]
-    if claim == "D10":
-        return cost.words()
     if claim == "D6":
         eq1, goal = (
             f"{_mean(unequal.base, name):.2f} under RED and {_mean(unequal.ours, name):.2f} under FDD-RED"
@@ -346,7 +209,7 @@ def _notes(claim: str, v: _View) -> list[str]:
     return []
 
 
-def _more(v: _View) -> str:
+def _more(v: View) -> str:
     """How much more receivers get under FDD-RED, in each network."""
     gains = [(p.title, float(np.mean(p.difference("total")))) for p in v.pairs()]
     return " and ".join(
@@ -363,7 +226,7 @@ def _of_both(pair: Pair) -> list[tuple[str, Measures]]:
     return [("under RED", pair.base), ("under FDD-RED", pair.ours)]
 
 
-def _placebo_drops(v: _View, equal: Pair) -> list[str]:
+def _placebo_drops(v: View, equal: Pair) -> list[str]:
     """What the placebos drop beside the ledger, where they were run."""
     topology = v.paper.topologies[0].id
     shown = [
@@ -380,32 +243,40 @@ def _placebo_drops(v: _View, equal: Pair) -> list[str]:
 
 
 def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
-    """Whether a claim's verdict in a set-up needs this cell: D2 and D9 are about Fig. 10 and 11 too."""
-    return claim != "D10" and (claim in ("D2", "D9") or not cell.sweep)
+    """Whether a claim's verdict in a set-up needs this cell: D2 needs Fig. 10 and 11 too, D11 drop-tail."""
+    if claim == "D11":
+        return cell.sweep == DROP_TAIL[0]
+    points = [p.id for p in paper.top.tables("points")] if claim == "D2" else []
+    return claim != "D10" and cell.sweep in ("", *points)
 
 
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     """Collect what was measured about every claim in every set-up, in the order of the paper's tables.
 
-    `variant` is one of the paper's, or a cell of the crossed readings; set-ups without its runs are skipped.
+    `variant` is one of the paper's, or a cell of the crossed readings; set-ups without its runs are skipped,
+    and claims of which nothing is measured there.
     """
     found = []
     for claim in paper.claims:
         for setup in paper.setups:
-            view = _View(paper, cells, setup.id, variant)
-            if not view.ran:
+            view = View(paper, cells, setup.id, variant)
+            if not view.ran or (variant and claim.id in _NOT_OF_VARIANTS):
+                continue
+            if claim.id == "D10":
+                found.append(Finding(claim.id, setup.id, [], notes=cost.words(), obstacle=cost.UNSAID))
                 continue
             comparisons = _CLAIMS[claim.id](view)
+            if not comparisons:
+                continue
             # The paper's numbers are of 20 s.
             numbers = [] if view.long else [_number(view, entry) for entry in claim.tables("numbers")]
             if claim.id == "D1" and not view.long:
                 numbers += _flows(view)
-            obstacle = _obstacle(claim.id, comparisons)
-            found.append(Finding(claim.id, setup.id, comparisons, numbers, _notes(claim.id, view), obstacle))
+            found.append(Finding(claim.id, setup.id, comparisons, numbers, _notes(claim.id, view)))
     return found
 
 
-def _flows(view: _View) -> Iterator[Number]:
+def _flows(view: View) -> Iterator[Number]:
     """Table 2's rates, flow by flow, where flows differ by their round-trip times."""
     pair = view.pair("unequal")
     for scheme, m in (("red", pair.base), ("fdd", pair.ours)):
@@ -423,7 +294,7 @@ def _flows(view: _View) -> Iterator[Number]:
             )
 
 
-def _number(view: _View, entry: Entry) -> Number:
+def _number(view: View, entry: Entry) -> Number:
     measure, scheme = entry.word("measure"), entry.word("scheme")
     pair = view.pair(entry.word("topology"))
     m = pair.base if scheme == "red" else pair.ours

@@ -6,20 +6,26 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from .. import Batches, Cell, Entry, Job, Paper
+from . import boundary
 
-__all__ = ["crossed", "jobs", "point_values"]
+__all__ = ["DROP_TAIL", "crossed", "jobs", "point_values"]
+
+#: RED's cells with drop-tail in its place (D11): their sweep and value.
+DROP_TAIL = ("drop-tail", "100 packets")
 
 
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what has to be run: nothing depends on anything else, a batch is what progress names.
 
-    `full` adds further set-ups and Fig. 10 and 11 in steady state, the crossed readings, and the sweeps.
+    `full` adds further set-ups and Fig. 10 and 11 in steady state, the crossed readings, the sweeps, and
+    where FDD-RED pays.
     """
     return [
         [*_main(paper, quick, full)],
         [*_points(paper, quick, full)],
         *([[*_crossed(paper, quick)]] if full else []),
         *([*_sweep(paper, sweep)] for sweep in paper.sweeps if full),
+        *([[*boundary.jobs(paper)]] if full and boundary.NAME in paper.top else []),
     ]
 
 
@@ -80,6 +86,11 @@ def _main(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
                 yield _job(paper, Cell(setup.id, topology.id, scheme), n)
             for variant in _variants(paper, setup):
                 yield _job(paper, Cell(setup.id, topology.id, "fdd", variant), n)
+        # Not where RED's parameters vary: it has none of them.
+        if not paper.top.flag("coarse"):
+            queue = {"aqm": "drop_tail", "limit": DROP_TAIL[1]}
+            cell = Cell(setup.id, paper.topologies[0].id, "red", "", *DROP_TAIL)
+            yield _job(paper, cell, n, {"links.bottleneck.queue": queue, "monitors": []})
 
 
 def _points(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:

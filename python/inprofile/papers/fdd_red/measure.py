@@ -13,7 +13,7 @@ from .. import Cell, Paper
 if TYPE_CHECKING:
     from ...run.results import Result
 
-__all__ = ["FLOWS", "full_from", "measure", "spread"]
+__all__ = ["FLOWS", "PACKET", "RATE", "full_from", "measure", "spread"]
 
 #: Flows of the main runs, which are shown one by one.
 FLOWS = 5
@@ -21,8 +21,8 @@ FLOWS = 5
 SETTLED = 5.0
 #: Claim D5: the share of the link's rate that counts as full, and over how many seconds it is taken.
 FULL, STEP = 0.95, 0.5
-#: Bits a second of the link.
-RATE = 1e6
+#: Bits a second of the link, and bits of a packet on it.
+RATE, PACKET = 1e6, 8 * 540
 
 #: Of RED and the ledger; and CoDel's.
 _CAUSES = ("early", "forced", "overflow", "evicted", "above_target")

@@ -15,6 +15,7 @@ from ..defaults import value_named
 from ..effects import INDEX
 from ..judge import Verdict
 from ..judge_text import listed
+from . import boundary
 from .experiments import point_values
 from .measure import FLOWS
 from .tables import ADDED, Added, added, at_point, crossing, placebos, rates
@@ -41,6 +42,8 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "sweeps": list(_sweeps(report)),
         "placebos": list(_placebos(report)),
         "crossed": _crossed(report),
+        "boundary": boundary.rows(boundary.found(report.paper, report.cells)),
+        "pays": boundary.PAYS,
         "quoted": report.paper.top.tables("quoted"),
         "assumed": report.paper.top.tables("assumed"),
         "shown_seed": report.paper.top.whole("shown_seed"),

@@ -14,8 +14,9 @@ from ...metrics.stats import SHARE
 from .. import Cell, Paper
 from ..advice import known
 from ..advice_today import Figure
+from .besides import best_effort_left, is_hurt
 from .experiments import UNIT
-from .shared import points, profiles, titles
+from .shared import points, printed_table, profiles, titles
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -25,8 +26,10 @@ __all__ = ["figures", "picture", "today"]
 SMALL = "fits-rates"
 #: The weight that RED usually has, and a bucket of a dozen round trips (bytes at 270 kbit/s): of sweeps.
 SLOW, LARGER = "0.002", 40_000
-#: Fig. 8: contracts of 2 and of 0.5 Mbit/s.
-CONTRACTS = {"two": 2.0, "half": 0.5}
+#: Fig. 8: contracts of 2, 1 and 0.5 Mbit/s.
+CONTRACTS = {"two": 2.0, "one": 1.0, "half": 0.5}
+#: Milliseconds that a packet of 576 B waits for at 10 Mbit/s.
+WAIT = 576 * 8 / 10e6 * 1e3
 #: RIO with RI+O's own thresholds for all OUT packets: a sweep and its value.
 TIGHT, TIGHT_TITLE = ("out", "10, 30, 0.1"), "RIO, lower thresholds"
 
@@ -39,25 +42,34 @@ def figures(report: Report) -> dict[str, float]:
     tight = report.cell(SMALL, "table-1", "rio", "", *TIGHT)
     printed = report.cell(report.paper.setups[0].id, "table-1", "rio")
     printed_plus = report.cell(report.paper.setups[0].id, "table-1", "rio-plus-out")
-    slow = report.cell(SMALL, "table-1", "rio-plus-out", "", "w_q", SLOW)
+    slow_rio, slow = (report.cell(SMALL, "table-1", s, "", "w_q", SLOW) for s in titles(report.paper))
     larger = report.cell(SMALL, "table-1", "rio", "", "bucket", str(LARGER))
+    left = best_effort_left(report.paper, report.cells, report.paper.setups[0].id)
     kept = [known("least_rio", printed[f"throughput:{g}"] / r) for g, r in contracts.items()]
     return {
         **known("big_rio", rio[f"throughput:{largest}"] / contracts[largest]),
         **known("big_tight", tight[f"throughput:{largest}"] / contracts[largest]),
         **known("big_plus", plus[f"throughput:{largest}"] / contracts[largest]),
         **known("slow_plus", slow[f"throughput:{largest}"] / contracts[largest]),
+        **known("slow_rio", slow_rio[f"throughput:{largest}"] / contracts[largest]),
+        **{f"printed_{s.replace('-', '_')}": _printed(report, s, largest) for s in titles(report.paper)},
         **{
             f"{name}_{words}": _kept_up_to(report, profile, scheme)
             for name, profile in CONTRACTS.items()
             for words, scheme in (("rio", "rio"), ("plus", "rio-plus-out"))
         },
         "trips": LARGER * 8 / UNIT / 0.1,
+        "kilobytes": LARGER * contracts[largest] / UNIT / 1e3,
         **known("bucket_rio", larger[f"throughput:{largest}"] / contracts[largest]),
+        "small_wait": float(rio["queue_mean"].mean()) * WAIT,
+        "larger_wait": float(larger["queue_mean"].mean()) * WAIT,
         "printed_full": float(printed["utilisation"].mean()),
         "printed_used": float(printed_plus["utilisation"].mean()),
         **known("printed_less", printed["utilisation"] - printed_plus["utilisation"]),
         **min(kept, key=lambda found: found["least_rio"]),
+        "hurt": float(sum(map(is_hurt, left))),
+        "kept_by_rio": float(len(left)),
+        **_drawn(report),
         "be_rio": float(rio["throughput:be"].mean()) / 1e3,
         "be_plus": float(plus["throughput:be"].mean()) / 1e3,
         **known("price", (rio["throughput:be"] - plus["throughput:be"]) / 1e3),
@@ -91,6 +103,20 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
         Figure("used_plus", "use of the link, RI+O", plus["utilisation"], bounds=SHARE),
         Figure("used_rio", "use of the link, RIO", rio["utilisation"], bounds=SHARE),
     ]
+
+
+def _printed(report: Report, scheme: str, group: str) -> float:
+    """Table I: the share of a contract that the paper prints."""
+    contracts = profiles(report.paper)
+    at = list(contracts).index(group)
+    return printed_table(report.paper, scheme).numbers("throughput")[at] / contracts[group]
+
+
+def _drawn(report: Report) -> dict[str, float]:
+    """Set-ups drawn for the atlas: how many, and in which share RIO fails and RI+O keeps Table I."""
+    found = report.atlas or {"sobol": 0, "claims": []}
+    shares = {claim["id"]: claim["share_holds"] for claim in found["claims"]}
+    return {"drawn": float(found["sobol"]), "drawn_share": shares.get("B1b", 0.0)}
 
 
 def _kept_up_to(report: Report, profile: float, scheme: str) -> float:

@@ -1,6 +1,6 @@
-"""How claims B1 to B14 are judged.
+"""How claims B1 to B16 are judged.
 
-A claim is judged in every set-up whose cells were run. `besides` has B10 to B14, `shared` what they share.
+A claim is judged in every set-up whose cells were run. `besides` has B10 to B16, `shared` what they share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..judge import Comparison, Effect, Finding, Number
 from ..pairing import Pair
 from ..rows import TableRow, row
 from . import experiments
-from .besides import b10, b11, b12, b13, b14
+from .besides import b10, b11, b12, b13, b14, b15, b16
 from .experiments import FIGURES, assured, levels
 from .shared import (
     BE,
@@ -125,7 +125,9 @@ def _b1b(paper: Paper, cells: Cells, setup: str) -> Finding:
         judged = is_missed if profile >= missed else is_kept
         compared.append(judged(paper, f"RIO: profile of {in_kbit(profile)}", rio))
         compared.append(is_kept(paper, f"RI+O: profile of {in_kbit(profile)}", plus))
-    return Finding("B1b", setup, compared)
+    lost = {g: runs["rio"][f"throughput:{g}"].mean() / r for g, r in profiles(paper).items() if r >= missed}
+    told = ", ".join(f"{share:.2f} of {in_kbit(profiles(paper)[g])}" for g, share in lost.items())
+    return Finding("B1b", setup, compared, notes=[f"Of those that RIO is to miss it gives {told}."])
 
 
 def _b1c(paper: Paper, cells: Cells, setup: str) -> Finding:
@@ -140,10 +142,19 @@ def _b1c(paper: Paper, cells: Cells, setup: str) -> Finding:
         f"Gains by profile: {ours} kbit/s; in the paper's own Table I {printed}, which contradicts its words,"
         " the more so relative to the profile."
     )
+    of_table = Number(
+        label,
+        more,
+        (plus[-1] - rio[-1]) - (plus[0] - rio[0]),
+        "Table I",
+        "bit/s",
+        rival=[0.0] * len(more),
+        rival_words="equal gains",
+    )
     tenth = max(_printed_change(paper, "throughput")) / 10
     counts = Effect(tenth, "a tenth of the largest gain that Table I prints")
     return Finding(
-        "B1c", setup, [Comparison(label, more, "above", unit="bit/s", effect=counts)], notes=[note]
+        "B1c", setup, [Comparison(label, more, "above", unit="bit/s", effect=counts)], [of_table], [note]
     )
 
 
@@ -168,7 +179,7 @@ def _b2(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 
 def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
-    compared, numbers = [], []
+    compared, numbers, notes = [], [], []
     for printed in paper.top.tables("crossings"):
         level = printed.id
         found = {scheme: crossings(paper, cells, setup, level, scheme) for scheme in titles(paper)}
@@ -187,6 +198,11 @@ def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
                 else None,
             )
         )
+        if kept:
+            notes.append(
+                f"At {level} RIO keeps the profile against all {most:g} best-effort flows, not up to the"
+                f" {printed.number('rio'):g} of the text."
+            )
         numbers += [
             Number(
                 f"best-effort flows withstood at {level}, {title}",
@@ -199,7 +215,7 @@ def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
             )
             for scheme, title in titles(paper).items()
         ]
-    return Finding("B3", setup, compared, numbers)
+    return Finding("B3", setup, compared, numbers, notes)
 
 
 def _b4(paper: Paper, cells: Cells, setup: str) -> Finding:
@@ -410,11 +426,13 @@ _CLAIMS = {
     "B12": b12,
     "B13": b13,
     "B14": b14,
+    "B15": b15,
+    "B16": b16,
 }
 #: The topology without whose cells a claim is not judged.
 _NEEDS = {
     "B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9", "B7": "figure-1",
-    "B9": "figure-8", "B10": "figure-2", "B13": "figure-8", "B14": "figure-8",
+    "B9": "figure-8", "B10": "figure-2", "B13": "figure-8", "B14": "figure-7",
 }  # fmt: skip
 
 
@@ -424,8 +442,6 @@ def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
         return cell.topology not in ("figure-1", "figure-2")
     if claim == "B12":
         return cell.sweep == "bucket"
-    if claim == "B14":
-        return cell.topology in ("table-1", "figure-8")
     return cell.topology == _NEEDS.get(claim, "table-1")
 
 

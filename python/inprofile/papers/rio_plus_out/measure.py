@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,7 +42,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
 
     Of each group of flows the mean over its flows: `throughput:` (bit/s on the wire), `marked_in:` and
     `marked_out:` (packets), `loss_out:` (share of OUT packets dropped; none of none). `in_drops` is IN
-    packets dropped in the run, `worst` the least throughput over profile of any assured flow.
+    packets dropped in the run, `worst` the least throughput over profile of any assured flow, `third` the
+    share of all OUT packets that RI+O's own test drops.
     """
     seeds = result.seeds
     flows = result.flows
@@ -65,6 +66,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         values["worst"] = (throughput[:, promised] / contract[promised]).min(axis=1)
     queue = rows(result.queues, seeds, queue="bottleneck")
     values["in_drops"] = queue["dropped_in"]
+    values["third"] = _third(result, seeds) / np.maximum(sent_out.sum(axis=1), 1)
     values["overflow"] = queue["dropped_overflow"]
     values["utilisation"] = queue["utilisation"]
     values["queue_mean"] = queue["queue_mean"]
@@ -90,6 +92,20 @@ def _lost_out(result: Result, seeds: tuple[int, ...], names: list[str]) -> Array
     return lost
 
 
+def _third(result: Result, seeds: tuple[int, ...]) -> Array:
+    """OUT packets that passed RIO's tests and failed RI+O's own, over the whole run; none under RIO."""
+    found = np.zeros(len(seeds))
+    for seed, told in _told(result.queues).items():
+        found[seeds.index(seed)] = told.get("picked_of_out", 0) + told.get("forced_of_out", 0)
+    return found
+
+
+def _told(queues: pa.Table) -> dict[int, dict[str, Any]]:
+    """What the bottleneck's queue says of itself, by seed."""
+    columns = (queues[name].to_pylist() for name in ("seed", "queue", "stats"))
+    return {seed: json.loads(told) for seed, name, told in zip(*columns, strict=True) if name == "bottleneck"}
+
+
 def _windows(
     result: Result, seeds: tuple[int, ...], paper: Paper, values: dict[str, Array], traces: dict[str, Trace]
 ) -> None:
@@ -113,13 +129,7 @@ def _windows(
 
 def _seen(queues: pa.Table, seeds: tuple[int, ...], values: dict[str, Array]) -> None:
     """Fig. 2 and 6: the mean avg_out at each assured flow's IN packets, and its slope on the profile."""
-    found = {
-        seed: json.loads(stats)["flows"]
-        for seed, name, stats in zip(
-            queues["seed"].to_pylist(), queues["queue"].to_pylist(), queues["stats"].to_pylist(), strict=True
-        )
-        if name == "bottleneck"
-    }
+    found = {seed: told["flows"] for seed, told in _told(queues).items()}
     seen = np.array([[found[s][f"as{i}.0"]["avg_out_seen"] for i in range(5)] for s in seeds])
     for i in range(5):
         values[f"seen:as{i}"] = seen[:, i]
@@ -127,7 +137,7 @@ def _seen(queues: pa.Table, seeds: tuple[int, ...], values: dict[str, Array]) ->
 
 
 def _composition(result: Result, seeds: tuple[int, ...], paper: Paper, values: dict[str, Array]) -> None:
-    """§2.2: how much the averages move over time: of all packets, and of OUT packets alone.
+    """§2.2: how much the averages move over time: of all packets, of OUT packets, and the latter's fraction.
 
     Also for how much of the time that of all packets lies between its thresholds.
     """
@@ -136,7 +146,9 @@ def _composition(result: Result, seeds: tuple[int, ...], paper: Paper, values: d
     if not (total and ins):
         raise ValueError('no monitor watches the queue "bottleneck"')
     later = total[0] >= min(SETTLED, total[0][-1] / 2)
-    for name, average in (("avg", total[1][:, later]), ("avg_out", (total[1] - ins[1])[:, later])):
+    every, out = total[1][:, later], (total[1] - ins[1])[:, later]
+    fraction = np.divide(out, every, out=np.zeros_like(every), where=every > 0)
+    for name, average in (("avg", every), ("avg_out", out), ("out_fraction", fraction)):
         values[f"{name}_std"], values[f"{name}_mean"] = average.std(axis=1), average.mean(axis=1)
     low, high = paper.top.table("bounds").numbers("total")
     values["avg_within"] = ((total[1] >= low) & (total[1] <= high))[:, later].mean(axis=1)
