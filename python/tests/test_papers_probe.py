@@ -294,7 +294,7 @@ def test_other_set_ups_are_judged_on_what_was_run_there() -> None:
         ("C2", ("hard",), "share_in", 0.9),
         ("C3", ("hard",), "loss_out", 0.5),
         ("C4", ("soft-one",), "loss_out", 0.5),
-        ("C5", ("soft",), "goodput_tcp", 1e5),
+        ("C5", ("soft",), "goodput_tcp", 1e4),
         ("C6", ("out-2-6",), "goodput_free", 4e5),
         ("C7", ("hard",), "delay", 9.0),
         ("C8", ("none",), "goodput_udp", 9e5),

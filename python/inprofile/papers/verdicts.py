@@ -112,8 +112,8 @@ def _answered(claim: Mapping[str, Any]) -> Answered:
         numbers=claim["numbers"]["total"],
         variants={name: other["verdict"] for name, other in claim["variants"].items()},
     )
-    # Results of an earlier version do not say.
-    if "because" in claim:
+    # What an earlier version judged does not say.
+    if claim.get("because") is not None:
         made["because"] = claim["because"]
     return made
 

@@ -1,64 +1,90 @@
-"""Paper C's advice: delay with and without the marker, each in the queue that serves it best."""
+"""Paper C's advice: delay at equal goodput with and without the marker in one queue, and how that changes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...charts.curves import frontier
-from ...metrics.measures import Array
+from ...metrics.measures import Array, Measures
+from .. import Cell, Paper
 from ..advice import known
-from .frontiers import Frontier, least_delay, log_ratio
-from .page import DELAY, GOODPUT, HOW, points
+from ..advice_today import Figure
+from .claims import THIRDS
+from .frontiers import MATCHED, least_delay, log_ratios
+from .page import DELAY, GOODPUT, points
 from .runs import ProbeRuns
 
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture"]
+__all__ = ["figures", "picture", "today"]
 
-#: The set-up whose queue is advised: drops keep a distance. Its lowest threshold of those advised.
+#: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised.
 ADVISED, AT = "ns2-wait", 6
-#: At which goodput delays are compared, in bit/s: 96 % of the link are payload and headers' share of it.
-GOAL = 5.75e6
+#: What a flow's window is reckoned from: how many flows, their mean round trip without the queue in seconds,
+#: bits of payload in a packet.
+FLOWS, RTT, SEGMENT = 40, 0.161, 8 * 1460
+#: The lowest and the highest of the matched goodputs.
+LOW, HIGH = (at for words, at in THIRDS if words != "middle")
 
 
 def figures(report: Report) -> dict[str, float]:
-    """By how much packets wait less or longer, with today's senders too; what a marked flow gets."""
-    laws = [ProbeRuns(report.cells, setup.id) for setup in report.setups]
-    best = {
-        (flows, scheme): least_delay(
-            [runs.frontier("frontier", flows, s) for runs in laws for s in schemes], GOAL
-        )
-        for flows in ("ten", "forty")
-        for scheme, schemes in (("none", ("none",)), ("probe", HOW))
-    }
-    advised = ProbeRuns(report.cells, ADVISED)
+    """By how much packets wait less or longer, by flows, goodput and queue; what a marked flow gets."""
+    advised, published = (ProbeRuns(report.cells, s) for s in (ADVISED, report.paper.setups[0].id))
     free = advised.frontier("free-in", "forty", "hard").points[0]
     queue = advised.points("frontier", "forty", "hard")[AT]
-    own = advised.frontier("frontier", "forty", "hard"), advised.frontier("frontier", "forty", "none")
-    today = {
-        name: [advised.frontier(name, "forty", s) for s in ("hard", "none")] for name in ("linux", "bbr")
-    }
+    goodput = float(queue["goodput"].mean())
+    plain, marked_there, plain_there = (
+        least_delay([runs.frontier("frontier", "forty", scheme)], goodput)
+        for runs, scheme in ((advised, "none"), (published, "hard"), (published, "none"))
+    )
     return {
-        "goal": GOAL / 1e6,
-        **known("forty", 1 - best["forty", "probe"] / best["forty", "none"]),
-        **known("ten", best["ten", "probe"] / best["ten", "none"] - 1),
-        "goodput": float(queue["goodput"].mean()) / 1e6,
+        **known("forty", 1 - _ratio(advised, "forty")),
+        **known("ten", _ratio(advised, "ten") - 1),
+        **known("twenty", 1 - _ratio(advised, "forty", "twenty")),
+        **known("wide", 1 - _ratio(advised, "forty", "wide")),
+        **known("low", 1 - _ratio(advised, "forty", at=LOW)),
+        **known("high", 1 - _ratio(advised, "forty", at=HIGH)),
+        "window": goodput / FLOWS * (RTT + float(queue["delay"].mean())) / SEGMENT,
+        "goodput": goodput / 1e6,
         "delay": float(queue["delay"].mean()) * 1e3,
+        "plain": float(plain.mean()) * 1e3,
+        **known("sooner", 1e3 * (plain - queue["delay"])),
+        "published": float(marked_there.mean()) * 1e3,
+        "published_plain": float(plain_there.mean()) * 1e3,
+        **known("slower", 1e3 * (marked_there - queue["delay"])),
+        **known("slower_plain", 1e3 * (plain_there - plain)),
+        **known("larger", queue["delay"] / plain - marked_there / plain_there),
         **known("share", free["goodput_marked"] / free["goodput_tcp"]),
-        **known("reno", -np.expm1(_compared(own))),
-        **known("linux", -np.expm1(_compared(today["linux"]))),
-        **known("bbr", np.expm1(_compared(today["bbr"]))),
     }
 
 
-def _compared(lines: Sequence[Frontier]) -> Array:
-    """ln(delay, probe / no marker) at equal goodput, one a seed."""
-    ours, base = lines
-    return np.asarray(log_ratio(ours, base) or ())
+def _ratio(runs: ProbeRuns, flows: str, study: str = "frontier", at: slice = slice(MATCHED)) -> Array:
+    """Delay with the marker over that without, at equal goodputs, one a seed."""
+    ours, base = (runs.frontier(study, flows, scheme) for scheme in ("hard", "none"))
+    return np.exp(np.asarray(log_ratios(ours, base, at=at), dtype=np.float64))
+
+
+def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
+    """The advised thresholds with one of today's senders, with the marker and without.
+
+    Not at equal goodputs: Prague reaches none with the marker that it reaches without.
+    """
+    runs = ProbeRuns(cells, ADVISED)
+    ours, bare = (runs.points("frontier", "forty", s)[AT] for s in ("hard", "none"))
+    return [
+        Figure("goodput", "goodput with the marker (advised)", ours["goodput"] / 1e6, "Mbit/s"),
+        Figure("bare", "goodput without it", bare["goodput"] / 1e6, "Mbit/s"),
+        Figure(
+            "more", "what the marker adds to goodput", (ours["goodput"] - bare["goodput"]) / 1e6, "Mbit/s"
+        ),
+        Figure("delay", "queueing delay with the marker", 1e3 * ours["delay"], "ms"),
+        Figure("wait", "queueing delay without it", 1e3 * bare["delay"], "ms"),
+        Figure("sooner", "what the marker takes from the delay", 1e3 * (bare["delay"] - ours["delay"]), "ms"),
+    ]
 
 
 def picture(report: Report) -> Mapping[str, Any]:

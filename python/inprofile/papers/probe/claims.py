@@ -29,6 +29,8 @@ UDP = ("udp-0.05", "udp-1", "udp-5")
 HOW = ("soft", "hard")
 #: Of the logarithm of a ratio of delays.
 DELAY = Effect(0.05, "5 % of the delay")
+#: At this min_in, in packets, OUT thresholds are 2 and 6 under soft differentiation too; below, hard is mild.
+ALIKE = 6
 #: Thirds of the matched goodputs, by which a gain is shown along a frontier: low, middle, high.
 THIRDS = (("low", slice(0, 3)), ("middle", slice(3, 7)), ("high", slice(7, 10)))
 
@@ -41,8 +43,8 @@ def _c1(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
                 label = f"ln(delay, probe / all IN) at equal {words} goodput, {how}"
                 gain = j.compare(label, j.ratio(how, at=at), "below", effect=DELAY)
                 yield replace(gain, placebos=_blind(j, at)) if how == "hard" else gain
-        more = minus(j.ratio("hard"), j.ratio("soft"))
-        label = "ln(delay, probe / all IN) at equal goodput, hard less soft"
+        more = minus(*(j.ratio(how, above=ALIKE) for how in ("hard", "soft")))
+        label = f"ln(delay, probe / all IN) at equal goodput, min_in above {ALIKE}, hard less soft"
         yield j.compare(label, more, "below", effect=DELAY)
     ten, forty = js
     # Said of Fig. 3 and 4, which are soft.
@@ -159,7 +161,8 @@ def _c5(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
             label = f"a marked flow's goodput over the fair share, {how}"
             less = Effect(0.05, "5 % of the fair share")
             yield j.compare(f"{label}: less than it", share, "below", 1.0, effect=less)
-            yield j.compare(f"{label}: starving", share, "below", starves)
+            least = Effect(1.0 - starves, f"{100 * starves:g} % of it are left: starving")
+            yield j.compare(f"{label}: starving", share, "below", 1.0, effect=least)
 
 
 def _c6(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:

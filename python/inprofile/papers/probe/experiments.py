@@ -39,7 +39,7 @@ def thresholds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what `reproduce` runs: a batch for each set-up, study and number of flows, then the sweeps.
 
-    Without `full`: the first set-up whole, of the others what shows which one matters (`beside`), no sweeps.
+    Without `full`: the first set-up whole, of the others what is needed (`beside`), no sweeps.
     """
     batches = [
         [
@@ -54,6 +54,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
             for at in thresholds(paper, study, setup, quick, full)
         ]
         for setup in paper.setups
+        if full or not setup.flag("full")
         for study in paper.top.tables("studies")
         for topology in paper.topologies
         if "topologies" not in study or topology.id in study.words("topologies")

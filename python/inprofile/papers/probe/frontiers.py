@@ -43,6 +43,11 @@ class Frontier:
         ordered = sorted(points)
         return Frontier(ordered, [points[value] for value in ordered])
 
+    def above(self, value: int) -> Frontier:
+        """The part at thresholds above one."""
+        kept = [i for i, at in enumerate(self.values) if at > value]
+        return Frontier([self.values[i] for i in kept], [self.points[i] for i in kept])
+
     def __getitem__(self, name: str) -> Array:
         """A measure as thresholds × seeds."""
         return np.stack([m[name] for m in self.points])

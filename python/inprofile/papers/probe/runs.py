@@ -82,9 +82,11 @@ class Flows:
         study: str = "frontier",
         name: str = "delay",
         at: slice = slice(MATCHED),
+        above: int = 0,
     ) -> list[float]:
-        """Mean ln(a / b) at the matched goodputs `at`; NaN of a seed that has none."""
-        return log_ratios(self.frontier(a, study), self.frontier(b, study), name, at)
+        """Mean ln(a / b) at the matched goodputs `at`, thresholds `above` one; NaN of a seed without any."""
+        ours, theirs = (self.frontier(scheme, study).above(above) for scheme in (a, b))
+        return log_ratios(ours, theirs, name, at)
 
     def compare(
         self,

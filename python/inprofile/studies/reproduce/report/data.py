@@ -29,7 +29,8 @@ def report_json(report: Report) -> dict[str, Any]:
     A claim's `source` is "run" where it was judged from this run, "committed" where not all its experiments
     were run here: then its verdict and counts are those of the last `--full`, of the day and version that
     `committed` says, and it has no samples. `because` is "placebo" or "correction" where the verdict is not
-    the one that the counts alone would give: a placebo does as well, or Holm's correction leaves less.
+    the one that the counts alone would give: a placebo does as well, or Holm's correction leaves less; null
+    where what is committed does not say.
     `not_run` names what has neither, and `once` the claims that do not depend on the set-up: they are in the
     first one's alone. `today` has every claim and scheme under today's TCP senders, null for a paper that was
     never run so. `advice` has the page's first sentences and their figures, null for a paper that has none.
@@ -162,7 +163,7 @@ def _kept(report: Report, answered: Answered) -> dict[str, Any]:
         **_stated(report, claim, setup),
         "measured": {"comparisons": [], "numbers": []},
         "verdict": answered["verdict"],
-        "because": answered.get("because", ""),
+        "because": answered.get("because"),
         "source": "committed",
         "comparisons": {
             **{name: answered[name] for name in _OUTCOMES},
