@@ -238,9 +238,11 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
         for claim in shown["claims"]
     ]
     shortened = f"; {shown['shortened']}" if shown["shortened"] else ""
+    apart = " beside no placebo," if any(v.flag("placebo") for v in paper.variants) else ""
     said = (
         f"Verdicts in the primary set-up ({escape(paper.setups[0].title)}) under today's TCP senders, up to"
-        f" {shown['seeds']} seeds. Each claim is judged by itself, without Holm's correction over the claims,"
+        f" {shown['seeds']} seeds. Each claim is judged by itself,{apart} without Holm's correction over the"
+        " claims,"
         f" and figures with many points have fewer of them here than above{shortened}: the first column may"
         " differ from there."
         f"{EARLIER if shown['earlier'] else ''}"
