@@ -92,6 +92,14 @@ def test_runs_as_the_paper_claims_are_reproduced() -> None:
         # Buckets are varied in two of them.
         assert len(by_claim) == len(PAPER.claims) - 2 - (setup.id not in ("as-printed", "fits-rates"))
         assert set(by_claim.values()) == {"reproduced"}, by_claim
+    notes = {f.claim: f.notes for f in found if f.setup == "as-printed"}
+    # Ten levels of three profiles; the flows of four steps.
+    assert notes["B4"] == [
+        "By the means, RIO does as claimed in 30 of 30 and RI+O does as claimed in 30 of 30."
+    ]
+    assert notes["B5"] == [
+        "By the means, RIO does as claimed in 35 of 35 and RI+O does as claimed in 35 of 35."
+    ]
 
 
 def test_ri_plus_os_own_test_acts_where_it_makes_the_drops() -> None:

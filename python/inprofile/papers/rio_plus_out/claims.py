@@ -5,7 +5,7 @@ A claim is judged in every set-up whose cells were run. `besides` has B10 to B16
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -218,6 +218,16 @@ def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
     return Finding("B3", setup, compared, numbers, notes)
 
 
+def _by_scheme(paper: Paper, compared: Sequence[Comparison]) -> str:
+    """How many of each scheme's own comparisons have their mean on the claimed side."""
+    told = []
+    for title in titles(paper).values():
+        own = [c for c in compared if c.label.startswith(f"{title}: ")]
+        right = sum((float(np.mean(c.values)) > c.null) == (c.side == "above") for c in own)
+        told.append(f"{title} does as claimed in {right} of {len(own)}")
+    return f"By the means, {' and '.join(told)}."
+
+
 def _b4(paper: Paper, cells: Cells, setup: str) -> Finding:
     compared = []
     for profile, printed in levels(paper):
@@ -228,7 +238,7 @@ def _b4(paper: Paper, cells: Cells, setup: str) -> Finding:
                 judged = is_kept if int(level) <= printed.number(scheme) else is_missed
                 share = kept_share(paper, m, profile * 1e6)
                 compared.append(judged(paper, f"{title}: {sweep} at {level} %", share))
-    return Finding("B4", setup, compared)
+    return Finding("B4", setup, compared, notes=[_by_scheme(paper, compared)])
 
 
 def _b5(paper: Paper, cells: Cells, setup: str) -> Finding:
@@ -245,7 +255,7 @@ def _b5(paper: Paper, cells: Cells, setup: str) -> Finding:
             label = f"{where}: RI+O above RIO"
             counts = Effect(0.02 * profile, "2 % of the profile")
             compared.append(_pair(runs).compare(label, f"throughput:as{i}", "above", "bit/s", effect=counts))
-    return Finding("B5", setup, compared)
+    return Finding("B5", setup, compared, notes=[_by_scheme(paper, compared)])
 
 
 def _b6(paper: Paper, cells: Cells, setup: str) -> Finding:
