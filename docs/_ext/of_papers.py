@@ -221,8 +221,8 @@ def _shares(paper: Paper, found: dict[str, Any]) -> str:
         f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs,"
         f" {atlas['seeds']} seeds each. Holds: reproduced or mostly; open: in part, mixed, not shown or"
         " without effect. With so few seeds much stays open, and a claim of many comparisons holds only where"
-        " two thirds of them do. What decides, decides how many of a claim's comparisons hold and are opposite,"
-        f" also where its verdict is the same everywhere.{EARLIER if atlas['earlier'] else ''}"
+        " two thirds of them do. What decides, decides how many of a claim's comparisons hold and are"
+        f" opposite, also where its verdict is the same everywhere.{EARLIER if atlas['earlier'] else ''}"
     )
     heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
     return f"<p>{said}</p>{table(heads, rows, 'shares')}"
