@@ -180,6 +180,9 @@ def test_the_answer_says_what_the_thing_does(name: str) -> None:
     opening = about["use"]["text"].split("{")[0]
     does = r"\b(drops|dropping|bounds|marks|sends|lets)\b"
     assert re.search(does, opening), opening
+    # The papers' index has the first sentence alone.
+    answer = r"\b(yes|no|only|seldom|hardly)\b"
+    assert re.search(answer, about["use"]["text"].split(". ")[0], re.IGNORECASE)
     every = " ".join(about[heading]["text"] for heading in HEADINGS)
     if "Jain" in every:
         assert re.search(r"\(1: [^)]+\)", every)
