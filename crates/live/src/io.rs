@@ -15,6 +15,8 @@ pub mod link;
 pub mod netlink;
 pub mod pcap;
 pub mod pcapng;
+#[cfg(target_os = "linux")]
+pub mod programs;
 pub mod replay;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "system calls; each with its reason")]

@@ -21,14 +21,12 @@ static __always_inline void census(struct totals *t, const struct seen *p)
 		i = p->transport + (p->family == 4 ? 0 : 4);
 	else
 		i = 16 + p->why - NOT_IP;
-	if (i < CENSUS)
-		t->census[i]++;
+	t->census[at_most(i, CENSUS - 1)]++;
 }
 
 static __always_inline int refuse(struct totals *t, __u32 reason, __u32 packets)
 {
-	if (reason < REFUSALS)
-		t->refused[reason] += packets;
+	t->refused[at_most(reason, REFUSALS - 1)] += packets;
 	return DROP;
 }
 
@@ -247,16 +245,13 @@ static __always_inline void sent(struct work *w, struct totals *t, int own)
 	__u32 class = w->what.class, is = w->what.colour;
 	struct account *his = counted_apart(w, own);
 
-	if (is > RED)
-		return;
 	if (his) {
 		bpf_spin_lock(&his->lock);
 		count(&his->came, w->charge.packets, w->charge.bytes);
-		count(&his->sent[is], w->charge.packets, w->charge.bytes);
+		count(&his->sent[at_most(is, RED)], w->charge.packets, w->charge.bytes);
 		bpf_spin_unlock(&his->lock);
 	}
-	if (class < CLASSES)
-		count(&t->class[class][is], w->charge.packets, w->charge.bytes);
+	count(&t->class[at_most(class, CLASSES - 1)][at_most(is, RED)], w->charge.packets, w->charge.bytes);
 	t->sent += w->charge.packets;
 }
 
@@ -298,8 +293,6 @@ static __always_inline int forward(struct __sk_buff *skb, __u32 direction)
 	__u32 virtual = r->queued >> (w->what.class & 31) & 1, own = w->what.meter == w->what.customer && !virtual;
 	if (w->what.meter && police(skb, w, t, own) == DROP)
 		return TC_ACT_SHOT;
-	if (w->what.colour > RED)
-		w->what.colour = RED;
 	if (virtual)
 		verdict = join(skb, w);
 	/* No memory to write: as if there were none for the frame. */

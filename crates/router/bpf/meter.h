@@ -166,9 +166,7 @@ static __always_inline int meter(struct account *a, const struct terms *m, __u64
 {
 	__u32 is, sent;
 
-	came &= 3;
-	if (came > RED)
-		came = RED;
+	came = at_most(came, RED);
 	bpf_spin_lock(&a->lock);
 	if (m->law >= TSW2CM) {
 		is = by_chance(m, estimate(a, m, now, bytes), random);
@@ -176,20 +174,20 @@ static __always_inline int meter(struct account *a, const struct terms *m, __u64
 		fill(a, m, now);
 		is = judge(a, m, came, (__u64)bytes * GRAINS);
 	}
-	count(&a->arrived[came], packets, bytes);
+	count(&a->arrived[at_most(came, RED)], packets, bytes);
 	if (his)
 		count(&a->came, packets, bytes);
 	if (is >= m->drop_from) {
-		a->dropped[came] += packets;
+		a->dropped[at_most(came, RED)] += packets;
 		if (his)
 			a->policed += packets;
 		bpf_spin_unlock(&a->lock);
 		return 0;
 	}
-	count(&a->left[is], packets, bytes);
+	count(&a->left[at_most(is, RED)], packets, bytes);
 	if (his) {
 		sent = by_colour ? is : came;
-		count(&a->sent[sent], packets, bytes);
+		count(&a->sent[at_most(sent, RED)], packets, bytes);
 	}
 	bpf_spin_unlock(&a->lock);
 	*colour = is;

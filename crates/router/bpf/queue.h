@@ -76,7 +76,7 @@ static __always_inline void sample(const struct queue *s, struct backlog *b, __u
 
 	for (int i = 0; i < 3; i++) {
 		__u64 q = 0, avg = b->avg[i];
-		if (!(s->takes[colour] >> i & 1))
+		if (!(s->takes[at_most(colour, RED)] >> i & 1))
 			continue;
 		if (s->of[i] == 7)
 			q = all;
@@ -114,12 +114,10 @@ static __always_inline int picked(const struct queue *s, __u64 p, __u64 count, _
 static __always_inline __u32 test(const struct queue *s, struct backlog *b, const struct arrival *a)
 {
 	int room = b->level + a->size * BYTE <= s->most, marked = 0;
-	__u32 row = s->row[a->colour];
+	__u32 row = at_most(s->row[at_most(a->colour, RED)], 2);
 
 	if (!s->curves)
 		return room ? ADMIT : POLICED;
-	if (row > 2)
-		row = 2;
 	const struct curve *c = &s->curve[row];
 	__u64 avg = b->avg[row];
 	__s32 count = b->count[row];
@@ -143,7 +141,7 @@ static __always_inline __u32 test(const struct queue *s, struct backlog *b, cons
 			count = 0;
 		verdict = POLICED;
 	}
-	b->count[row] = count;
+	b->count[at_most(row, 2)] = count;
 	return verdict;
 }
 
@@ -162,7 +160,7 @@ static __always_inline __u32 arrive(const struct queue *s, struct backlog *b, co
 		if (a->now > b->last)
 			b->last = a->now;
 		b->level += a->size * BYTE;
-		b->parts[a->colour] += (__u64)a->size << 16;
+		b->parts[at_most(a->colour, RED)] += (__u64)a->size << 16;
 	}
 	return verdict;
 }
@@ -181,10 +179,10 @@ static __always_inline __u32 queued(__u32 set, __u32 class, __u32 packets, const
 	bpf_spin_lock(&b->lock);
 	verdict = arrive(s, b, t, a);
 	if (verdict == MARK) {
-		b->marked[a->colour] += packets;
+		b->marked[at_most(a->colour, RED)] += packets;
 	} else if (verdict != ADMIT) {
-		b->lost[a->colour] += a->size;
-		b->dropped[verdict == EARLY ? 0 : verdict == FORCED ? 1 : 2][a->colour] += packets;
+		b->lost[at_most(a->colour, RED)] += a->size;
+		b->dropped[verdict == EARLY ? 0 : verdict == FORCED ? 1 : 2][at_most(a->colour, RED)] += packets;
 	}
 	bpf_spin_unlock(&b->lock);
 	return verdict;

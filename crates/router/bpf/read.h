@@ -49,6 +49,13 @@ static __always_inline __u32 forget(__u32 *in, __u32 value)
 	return *(volatile __u32 *)in;
 }
 
+/* An index, but no more than that: of Linux before 6.8 the verifier sees a bound only in the very register that was compared. */
+static __always_inline __u32 at_most(__u32 i, __u32 most)
+{
+	asm volatile("" : "+r"(i));
+	return i > most ? most : i;
+}
+
 /* A frame before anything of it is written. Its headers are in one piece as drivers deliver them, and then no function is called. */
 struct frame {
 	struct __sk_buff *skb;

@@ -29,7 +29,7 @@ use inprofile_live::code_points::{CodePoints, Dscp};
 use inprofile_live::datapath::Charge;
 use inprofile_live::packet::Control;
 
-use datapath::Datapath;
+use datapath::{Attach, Datapath};
 use frames::{Frames, Policing};
 use role::{Role, Unsold};
 use services::Service;
@@ -78,6 +78,8 @@ pub struct Config {
     pub user: Option<String>,
     /// Path of the control socket.
     pub socket: PathBuf,
+    /// How the kernel's datapath is put at the ports.
+    pub attach: Attach,
     /// Where the kernel's datapath is pinned.
     pub pins: PathBuf,
     /// The group that may use the control socket, besides the user himself and root.

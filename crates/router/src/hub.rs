@@ -50,8 +50,9 @@ pub struct Hub {
 
 /// The changes in a new configuration that need a restart.
 fn needs_restart(running: &Config, new: &Config) -> Vec<&'static str> {
-    let fixed: [(&'static str, bool); 11] = [
+    let fixed: [(&'static str, bool); 12] = [
         ("datapath", new.datapath == running.datapath),
+        ("attach", new.attach == running.attach),
         ("pins", new.pins == running.pins),
         ("inside, outside", new.ports == running.ports),
         ("packet", new.packet == running.packet),

@@ -12,16 +12,19 @@
 use std::io;
 
 use super::netlink::{HEADER, Message, Netlink, attribute};
+use super::programs::{NAME, PROGRAM};
 
 /// The mark of the router's own frames (SO_MARK), "inpr": setting one takes CAP_NET_ADMIN, or CAP_NET_RAW.
 pub const MARK: u32 = u32::from_be_bytes(*b"inpr");
 
 /// linux/rtnetlink.h, linux/pkt_sched.h, linux/pkt_cls.h.
-mod number {
+pub(super) mod number {
     pub const TCA_KIND: u16 = 1;
     pub const TCA_OPTIONS: u16 = 2;
     pub const TCA_BPF_OPS_LEN: u16 = 4;
     pub const TCA_BPF_OPS: u16 = 5;
+    pub const TCA_BPF_FD: u16 = 6;
+    pub const TCA_BPF_NAME: u16 = 7;
     pub const TCA_BPF_FLAGS: u16 = 8;
     pub const TCA_BPF_FLAGS_GEN: u16 = 9;
     /// The program's return value is the verdict on the packet.
@@ -45,8 +48,10 @@ const FILTER: u32 = MARK;
 
 /// Where a filter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hook {
+pub enum Hook {
+    /// On receipt.
     Ingress = 0xfff2,
+    /// On sending.
     Egress = 0xfff3,
 }
 
@@ -60,8 +65,10 @@ enum Made {
 
 /// A filter that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Filter {
+pub(super) struct Filter {
     preference: u32,
+    /// It is a [program of ours](super::programs).
+    pub(super) program: bool,
     /// As it was put there by us; `None`: somebody else's.
     ours: Option<(Made, Vec<u8>)>,
 }
@@ -96,9 +103,10 @@ fn about(device: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     [0, device, handle, parent, info].iter().flat_map(|w| w.to_ne_bytes()).collect()
 }
 
-fn about_filter(device: u32, hook: Hook) -> Vec<u8> {
+/// The filter of this number at our place.
+pub(super) fn about_filter(device: u32, hook: Hook, filter: u32) -> Vec<u8> {
     let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
-    about(device, FILTER, number::HANDLE | hook as u32, PREFERENCE << 16 | protocol)
+    about(device, filter, number::HANDLE | hook as u32, PREFERENCE << 16 | protocol)
 }
 
 impl Netlink {
@@ -126,7 +134,7 @@ impl Netlink {
                 .attribute(number::TCA_BPF_FLAGS, &number::TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes())
                 .attribute(number::TCA_BPF_FLAGS_GEN, &number::TCA_CLS_FLAGS_SKIP_HW.to_ne_bytes());
             let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
-            let message = Message::new(libc::RTM_NEWTFILTER, flags, &about_filter(device, hook))
+            let message = Message::new(libc::RTM_NEWTFILTER, flags, &about_filter(device, hook, FILTER))
                 .attribute(number::TCA_KIND, b"bpf\0")
                 .attribute(number::TCA_OPTIONS, &options.finish_attributes());
             self.ask(message).map_err(|e| lacking(e, "CONFIG_NET_CLS_BPF", "cls_bpf"))?;
@@ -135,17 +143,18 @@ impl Netlink {
         Ok(done)
     }
 
-    /// Opens it again: removes our filters, and the hooks if we made them and nobody else has a filter there. No harm where it
+    /// Opens it again: removes our filters and [programs](super::programs), and the hooks if we made them and nobody else has a filter there. No harm where it
     /// isn't closed.
     ///
     /// # Errors
     /// The kernel's error.
     pub fn reopen(&self, device: u32) -> io::Result<()> {
+        self.take_programs(device)?;
         let mut ours = false;
         for hook in [Hook::Ingress, Hook::Egress] {
             let Some((made, _)) = self.ours(device, hook)? else { continue };
             ours |= made == Made::Ours;
-            let message = Message::new(libc::RTM_DELTFILTER, 0, &about_filter(device, hook));
+            let message = Message::new(libc::RTM_DELTFILTER, 0, &about_filter(device, hook, FILTER));
             self.ask(message.attribute(number::TCA_KIND, b"bpf\0"))?;
         }
         let others = || {
@@ -204,7 +213,8 @@ impl Netlink {
         Ok(found)
     }
 
-    fn filters(&self, device: u32, hook: Hook) -> io::Result<Vec<Filter>> {
+    /// Those of a hook, in the order in which they are asked.
+    pub(super) fn filters(&self, device: u32, hook: Hook) -> io::Result<Vec<Filter>> {
         let (mut found, body) = (Vec::new(), about(device, 0, number::HANDLE | hook as u32, 0));
         self.dump(Message::question(libc::RTM_GETTFILTER, libc::NLM_F_DUMP, &body), &mut |message| {
             found.extend(Answer::read(message).and_then(|a| a.filter()));
@@ -220,7 +230,7 @@ impl Netlink {
     /// The same, if nobody else has a filter that would be asked before.
     fn ours_alone(&self, device: u32, hook: Hook) -> io::Result<Option<(Made, Vec<u8>)>> {
         let filters = self.filters(device, hook)?;
-        if filters.iter().any(|f| f.ours.is_none() && f.preference <= PREFERENCE) {
+        if filters.iter().any(|f| f.ours.is_none() && !f.program && f.preference <= PREFERENCE) {
             let side = format!("{hook:?}").to_lowercase();
             let how = format!(
                 "a filter of preference {PREFERENCE} is there: what it lets pass would reach the machine's own IP stack, or leave it\n  `tc filter show dev NAME {side}` shows it: give it a preference above {PREFERENCE}"
@@ -265,12 +275,14 @@ impl Answer<'_> {
                 [Made::Ours, Made::Others].into_iter().find(|m| program.starts_with(&signature(*m)))?;
             (self.kind == "bpf" && self.handle == FILTER).then(|| (made, program.to_vec()))
         };
-        (self.handle != 0).then(|| Filter { preference: self.info >> 16, ours: ours() })
+        let named = attribute(self.options, number::TCA_BPF_NAME).is_some_and(|n| n == NAME);
+        let program = self.kind == "bpf" && self.handle == PROGRAM && named;
+        (self.handle != 0).then(|| Filter { preference: self.info >> 16, program, ours: ours() })
     }
 }
 
 /// The remedy where the kernel lacks a part.
-fn lacking(e: io::Error, part: &str, module: &str) -> io::Error {
+pub(super) fn lacking(e: io::Error, part: &str, module: &str) -> io::Error {
     match e.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP) => io::Error::new(
             io::ErrorKind::Unsupported,
@@ -324,7 +336,7 @@ mod tests {
             assert!(netlink.close(lo)? && netlink.is_closed(lo)?);
             assert!(!netlink.close(lo)?, "done before");
             // Half of it has gone.
-            netlink.ask(Message::new(libc::RTM_DELTFILTER, 0, &about_filter(lo, Hook::Egress)))?;
+            netlink.ask(Message::new(libc::RTM_DELTFILTER, 0, &about_filter(lo, Hook::Egress, FILTER)))?;
             assert!(!netlink.is_closed(lo)? && netlink.close(lo)? && netlink.is_closed(lo)?);
             netlink.reopen(lo)?;
             assert!(!netlink.is_closed(lo)? && netlink.hooks(lo)?.is_none());
@@ -352,7 +364,7 @@ mod tests {
             .finish();
         let read = |m: &[u8]| Answer::read(m).and_then(|a| a.filter());
         let ours = Some((Made::Ours, program(Hook::Ingress, Made::Ours)));
-        assert_eq!(read(&message), Some(Filter { preference: 1, ours }));
+        assert_eq!(read(&message), Some(Filter { preference: 1, program: false, ours }));
         for length in 0..message.len() {
             assert!(read(&message[..length]).is_none_or(|f| f.ours.is_none()), "{length}");
         }

@@ -47,6 +47,35 @@ impl Datapath {
     }
 }
 
+/// How the kernel's programs are put at the ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attach {
+    /// By tcx where the kernel has it, else as filters of clsact.
+    #[default]
+    Auto,
+    /// By links that are pinned, from Linux 6.6 on.
+    Tcx,
+    /// As filters, which are the interface's.
+    Clsact,
+}
+
+impl Attach {
+    /// The names, as in the file.
+    pub const NAMES: [&str; 3] = ["auto", "tcx", "clsact"];
+
+    /// As in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Attach::NAMES[self as usize]
+    }
+
+    /// By its name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Attach> {
+        [Attach::Auto, Attach::Tcx, Attach::Clsact].into_iter().find(|a| a.name() == name)
+    }
+}
+
 /// Or the other datapath.
 const ELSE: &str = "datapath = \"user\"";
 

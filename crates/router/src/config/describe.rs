@@ -22,6 +22,7 @@ pub fn json(config: &Config) -> Json {
         "outside": config.ports[1],
         "datapath": config.datapath.name(),
         "pins": (config.datapath == Datapath::Kernel).then_some(&config.pins),
+        "attach": (config.datapath == Datapath::Kernel).then_some(config.attach.name()),
         "fail": config.fail.name(),
         "link_loss": config.link_loss.name(),
         "packet": config.packet.to_string(),

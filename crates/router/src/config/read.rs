@@ -9,7 +9,7 @@ use inprofile_experiment::text::problem::{Problem, Wrong};
 use inprofile_experiment::text::{Document, Entry, Report, Section};
 use inprofile_live::code_points::CodePoints;
 
-use super::datapath::Datapath;
+use super::datapath::{Attach, Datapath};
 use super::direction::FileWide;
 use super::role::RoleSettings;
 use super::values::{dscp, interface_name, name};
@@ -58,6 +58,7 @@ fn root(report: &Report<'_>, registry: &Registry, datapath: Option<Datapath>) ->
         "outside",
         "datapath",
         "pins",
+        "attach",
         "fail",
         "link_loss",
         "role",
@@ -111,6 +112,9 @@ fn root(report: &Report<'_>, registry: &Registry, datapath: Option<Datapath>) ->
     let points = code_points(&root);
     let (socket, group) = control(&root)?;
     let pins = root.get("pins").map_or(Some(PINS.into()), |e| absolute(&e));
+    let attach = root
+        .get("attach")
+        .map_or(Some(Attach::Auto), |e| e.word(&Attach::NAMES, "choice").and_then(Attach::named));
     let metrics = optional(&root, "metrics", |e| listen(&e));
     let most_customer_series = customer_series(&root);
     let log = log(&root);
@@ -148,6 +152,7 @@ fn root(report: &Report<'_>, registry: &Registry, datapath: Option<Datapath>) ->
         fix_offloads: fix_offloads?,
         user: user?,
         socket: socket?,
+        attach: attach?,
         pins: pins?,
         group: group?,
         metrics: metrics?,

@@ -1,48 +1,96 @@
-//! The programs at their ports (tcx): before all others there, at ingress and egress, so that nothing sees a frame that is ours.
+//! The programs at their ports: before all others there, at ingress and egress, so that nothing sees a frame that is ours. By tcx's links
+//! where there are any, pinned so that they outlive this process; else as filters of clsact, which are the interface's.
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, TcAttachType};
+use aya::util::KernelVersion;
+use inprofile_live::io::closed::Hook;
+use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
 
 use super::maps::{LEAVING, Maps, because};
 use super::pins::Pins;
+use crate::config::datapath::Attach;
 
 /// Where a program is at a port, and which.
 struct Place {
     program: usize,
     at: TcAttachType,
-    hook: &'static str,
+    hook: Hook,
 }
 
 /// Frames come in by the first, and leave by the second.
 fn places(port: usize) -> [Place; 2] {
     [
-        Place { program: port, at: TcAttachType::Ingress, hook: "ingress" },
-        Place { program: LEAVING, at: TcAttachType::Egress, hook: "egress" },
+        Place { program: port, at: TcAttachType::Ingress, hook: Hook::Ingress },
+        Place { program: LEAVING, at: TcAttachType::Egress, hook: Hook::Egress },
     ]
 }
 
-fn refused(interface: &str, hook: &str, e: &dyn std::error::Error) -> String {
+fn refused(interface: &str, hook: Hook, e: &dyn std::error::Error) -> String {
     format!(
-        "interface `{interface}`: the kernel puts no program at its {hook} hook: {e}{}\n  it takes Linux 6.6 or newer (tcx), and CAP_NET_ADMIN; or write datapath = \"user\"",
+        "interface `{interface}`: the kernel puts no program at its hook ({hook:?}): {e}{}\n  it takes CAP_NET_ADMIN and, by attach = \"tcx\", Linux 6.6 or newer; or write datapath = \"user\"",
         because(e)
     )
+}
+
+/// By which of both programs are put at a port.
+///
+/// # Errors
+/// The kernel is too old for either.
+pub fn by_tcx(wanted: Attach) -> Result<bool, String> {
+    let kernel = KernelVersion::current().map_err(|e| e.to_string())?;
+    // Before, maps are written with the capability that is given up.
+    if kernel < KernelVersion::new(5, 19, 0) {
+        return Err(
+            "the kernel's datapath takes Linux 5.19 or newer\n  write datapath = \"user\", or load what `inprofiled export bpf` writes"
+                .into(),
+        );
+    }
+    Ok(match wanted {
+        Attach::Auto => kernel >= KernelVersion::new(6, 6, 0),
+        Attach::Tcx => true,
+        Attach::Clsact => false,
+    })
 }
 
 /// Puts a port's programs at this interface: that by which frames leave first.
 ///
 /// # Errors
 /// What the kernel refuses.
-pub fn attach(maps: &mut Maps, port: usize, interface: &str, pins: &Pins) -> Result<(), String> {
-    let [ingress, egress] = places(port);
-    let [coming, leaving] = pins.links(port);
-    put(maps, &egress, interface, &leaving)?;
-    put(maps, &ingress, interface, &coming)
+pub fn attach(maps: &mut Maps, port: usize, interface: &str, pins: &Pins, tcx: bool) -> Result<(), String> {
+    let links = pins.links(port);
+    for (place, link) in places(port).iter().zip(&links).rev() {
+        if tcx { put(maps, place, interface, link)? } else { put_filter(maps, place, interface)? }
+    }
+    // By the other way a process before this one may have put them there.
+    if tcx {
+        let take = || Netlink::open()?.take_programs(interface_index(interface)?);
+        return take().map_err(|e| format!("interface `{interface}`: {e}"));
+    }
+    links.iter().try_for_each(|link| remove(link).map_err(|e| format!("{}: {e}", link.display())))
+}
+
+/// Whether programs are at this interface as filters, before all others.
+///
+/// # Errors
+/// The system's error.
+pub fn are_filters(index: u32) -> io::Result<bool> {
+    let netlink = Netlink::open()?;
+    Ok(netlink.has_program(index, Hook::Ingress)? && netlink.has_program(index, Hook::Egress)?)
+}
+
+fn put_filter(maps: &mut Maps, place: &Place, interface: &str) -> Result<(), String> {
+    let refused = |e: &dyn std::error::Error| refused(interface, place.hook, e);
+    let program = maps.program(place.program)?.fd().map_err(|e| refused(&e))?;
+    let put = || Netlink::open()?.put_program(interface_index(interface)?, place.hook, program.as_fd());
+    put().map_err(|e| refused(&e))
 }
 
 /// A link that is pinned already is given the new program, and no frame passes between the two.
@@ -67,12 +115,17 @@ fn put(maps: &mut Maps, place: &Place, interface: &str, pin: &Path) -> Result<()
     link.pin(pin).map(drop).map_err(|e| refused(&e))
 }
 
-/// Takes a port's programs away, if they are there.
+/// Takes a port's programs away, if they are there: also from the interface of this number.
 ///
 /// # Errors
 /// The system's error.
-pub fn detach(port: usize, pins: &Pins) -> io::Result<()> {
-    pins.links(port).iter().try_for_each(|pin| remove(pin))
+pub fn detach(port: usize, index: Option<u32>, pins: &Pins) -> io::Result<()> {
+    pins.links(port).iter().try_for_each(|pin| remove(pin))?;
+    match index.map(|index| Netlink::open()?.take_programs(index)) {
+        // They went with the interface.
+        Some(Err(e)) if e.raw_os_error() != Some(libc::ENODEV) => Err(e),
+        _ => Ok(()),
+    }
 }
 
 /// The interface that a link is at, by its number. To ask which programs are at an interface takes more than this process may.

@@ -108,7 +108,7 @@ impl Maps {
         }
         let refused = |e: &dyn std::error::Error| {
             format!(
-                "the kernel takes no BPF program: {e}{}\n  it needs Linux 6.6 or newer with CONFIG_BPF_SYSCALL, and CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; or write datapath = \"user\"",
+                "the kernel takes no BPF program: {e}{}\n  it needs Linux 5.19 or newer with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF, and CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; or write datapath = \"user\"",
                 because(e)
             )
         };

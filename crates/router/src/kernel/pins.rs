@@ -5,6 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use inprofile_live::io::netlink::Netlink;
+use inprofile_live::io::sys::interface_index;
+
 /// The number of the maps' layout: maps of another are not taken over.
 const LAYOUT: u32 = 3;
 /// The links of the two ports, at ingress and egress.
@@ -23,6 +26,11 @@ pub struct Pins {
 /// A name as bpffs takes it, which keeps the dot for itself, and as a part between plus signs; no two names become the same.
 fn plain(name: &str) -> String {
     name.replace('%', "%25").replace('.', "%2e").replace('+', "%2b")
+}
+
+/// The name that became this.
+fn name_of(plain: &str) -> String {
+    plain.replace("%2b", "+").replace("%2e", ".").replace("%25", "%")
 }
 
 impl Pins {
@@ -52,6 +60,12 @@ impl Pins {
         LINKS[port].map(|name| self.folder.join(name))
     }
 
+    /// Whether programs forward by what is pinned here.
+    #[must_use]
+    pub fn taken(&self) -> bool {
+        self.folder.join("state").exists()
+    }
+
     /// Removes what is pinned for one of the ports by a layout or pairing of before, now that these are in place: it would come back
     /// when these go. How many pairs that were.
     ///
@@ -63,7 +77,7 @@ impl Pins {
         for entry in fs::read_dir(root)? {
             let folder = entry?.path();
             if folder != self.folder {
-                removed += usize::from(release_from(folder, &ports.each_ref().map(|p| plain(p)))?);
+                removed += usize::from(release_from(folder, ports, ports)?);
             }
         }
         Ok(removed)
@@ -98,16 +112,22 @@ pub fn release(root: &Path, interface: &str) -> io::Result<usize> {
         entries => entries?,
     };
     for entry in entries {
-        released += usize::from(release_from(entry?.path(), &[plain(interface)])?);
+        released += usize::from(release_from(entry?.path(), &[interface.into()], &[])?);
     }
     Ok(released)
 }
 
-/// Removes a folder if it is of one of these ports; whether it was.
-fn release_from(folder: PathBuf, ports: &[String]) -> io::Result<bool> {
+/// Removes a folder if it is of one of these ports, and the programs that are filters of its ports but for those that are kept; whether
+/// it was.
+fn release_from(folder: PathBuf, ports: &[String], kept: &[String]) -> io::Result<bool> {
     let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
-    let ours = name.split('+').skip(1).any(|port| ports.iter().any(|p| p == port));
+    let its: Vec<String> = name.split('+').skip(1).map(name_of).collect();
+    let ours = its.iter().any(|port| ports.contains(port));
     if ours {
+        let there = its.iter().filter(|port| !kept.contains(port));
+        for index in there.filter_map(|port| interface_index(port).ok()) {
+            Netlink::open()?.take_programs(index)?;
+        }
         Pins { folder }.remove()?;
     }
     Ok(ours)
@@ -141,5 +161,6 @@ mod tests {
         assert!(names.iter().all(|n| !n.contains(['.', '+'])), "{names:?}");
         let apart: std::collections::HashSet<_> = names.iter().collect();
         assert_eq!(apart.len(), names.len(), "{names:?}");
+        assert_eq!(names.each_ref().map(|n| name_of(n)), ["a.b", "a+b", "a%2eb", "a%2bb", "a%252eb", "ab"]);
     }
 }

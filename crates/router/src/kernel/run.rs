@@ -13,7 +13,7 @@ use inprofile_live::io::link::Link;
 use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
 
-use super::attach::{attach, detach};
+use super::attach::{are_filters, attach, by_tcx, detach};
 use super::maps::Maps;
 use super::pins::Pins;
 use super::shown;
@@ -49,6 +49,8 @@ struct Keeper {
     config: Config,
     maps: Maps,
     pins: Pins,
+    /// Else programs are filters.
+    tcx: bool,
     ports: [Port; 2],
     closed: Isolation,
     offloads: Offloads,
@@ -58,12 +60,12 @@ struct Keeper {
 }
 
 /// The interfaces, closed to the machine and forwarding; or all as it was.
-fn forward(config: &Config, pins: &Pins, indices: [u32; 2]) -> Result<Maps, String> {
+fn forward(config: &Config, pins: &Pins, tcx: bool, indices: [u32; 2]) -> Result<Maps, String> {
     let mut maps = Maps::load(config, Some(&pins.folder))?;
     let before = maps.state()?;
     maps.apply(config, monotonic())?;
     for (port, name) in config.ports.iter().enumerate() {
-        attach(&mut maps, port, name, pins)?;
+        attach(&mut maps, port, name, pins, tcx)?;
     }
     // Frames leave by the other port. Only now: with one program in place nothing is forwarded.
     let out = [indices[1], indices[0]];
@@ -86,6 +88,7 @@ fn mtus(indices: [u32; 2]) -> [u32; 2] {
 /// What can't be set up, or the failure, in words.
 pub fn run(config: Config, file: PathBuf, fix_offloads: bool) -> Result<Ended, String> {
     let words = |e: io::Error| e.to_string();
+    let tcx = by_tcx(config.attach)?;
     let signals = Signals::take().map_err(words)?;
     control::look(&config.socket).map_err(words)?;
     let to_switch =
@@ -108,8 +111,8 @@ pub fn run(config: Config, file: PathBuf, fix_offloads: bool) -> Result<Ended, S
     let pass_on = config.link_loss == config::LinkLoss::PassOn;
     let link_loss = LinkLoss::start(pass_on, &config.ports, &note, accounts.user).map_err(words)?;
     let pins = Pins::open(&config.pins, &config.ports)?;
-    let found = pins.links(0)[0].exists();
-    let maps = forward(&config, &pins, indices).inspect_err(|_| {
+    let found = pins.taken();
+    let maps = forward(&config, &pins, tcx, indices).inspect_err(|_| {
         // What a process before us left goes on forwarding by what it was told.
         if !found && let Err(e) = pins.remove() {
             eprintln!("inprofiled: {} stays: {e}", pins.folder.display());
@@ -153,6 +156,7 @@ pub fn run(config: Config, file: PathBuf, fix_offloads: bool) -> Result<Ended, S
         config,
         maps,
         pins,
+        tcx,
         ports: [inside, outside],
         closed,
         offloads,
@@ -338,6 +342,7 @@ impl Keeper {
                 }
             }
             self.closed.look(port, &self.log);
+            self.look_at_filters(port)?;
             self.look_at_link(port);
         }
         let indices = self.ports.each_ref().map(|p| p.standing.in_use().unwrap_or(0));
@@ -353,7 +358,7 @@ impl Keeper {
     /// Nothing comes in by a port any more, nor leaves by it.
     fn leave(&mut self, port: usize, standing: Standing) -> Result<(), String> {
         self.maps.change(|s| s.out[1 - port] = 0)?;
-        detach(port, &self.pins).map_err(|e| e.to_string())?;
+        detach(port, self.ports[port].standing.in_use(), &self.pins).map_err(|e| e.to_string())?;
         self.ports[port].claim.leave().map_err(|e| e.to_string())?;
         self.ports[port].standing = standing;
         Ok(())
@@ -365,9 +370,37 @@ impl Keeper {
         let taken = taken.and_then(|()| {
             if self.config.fix_offloads { self.offloads.take_up(&name).map(drop) } else { Ok(()) }
         });
-        let attached =
-            taken.map_err(|e| e.to_string()).and_then(|()| attach(&mut self.maps, port, &name, &self.pins));
+        let attached = taken
+            .map_err(|e| e.to_string())
+            .and_then(|()| attach(&mut self.maps, port, &name, &self.pins, self.tcx));
         attached.map_or_else(|e| Standing::Unfit(index, e), |()| Standing::InUse(index))
+    }
+
+    /// Puts programs back that are filters, and which somebody has taken away or come before.
+    fn look_at_filters(&mut self, port: usize) -> Result<(), String> {
+        let Some(index) = self.ports[port].standing.in_use().filter(|_| !self.tcx) else { return Ok(()) };
+        // It is going just now where the kernel does not tell: seen with the next look.
+        if are_filters(index).unwrap_or(true) {
+            return Ok(());
+        }
+        let name = self.ports[port].name.clone();
+        let interface = ("interface", name.as_str().into());
+        match attach(&mut self.maps, port, &name, &self.pins, self.tcx) {
+            Ok(()) => self.log.warn(
+                "port",
+                "somebody took the programs away that forward its frames (tc): they are there again",
+                &[interface],
+            ),
+            Err(why) => {
+                self.leave(port, Standing::Unfit(index, why.clone()))?;
+                self.log.error(
+                    "port",
+                    "out of use until this is put right",
+                    &[interface, ("why", why.into())],
+                );
+            }
+        }
+        Ok(())
     }
 
     fn look_at_link(&mut self, port: usize) {

@@ -46,9 +46,18 @@ pub fn bench(name: &str) -> Option<(Bench, Pins)> {
     Some((bench, Pins(folder)))
 }
 
+/// How programs are put at the ports.
+const ATTACHED: [&str; 2] = ["tcx", "clsact"];
+
 /// A file with these tables.
 pub fn file(pins: &Pins, tables: &str) -> String {
-    format!("datapath = \"kernel\"\npacket = \"1000 B\"\npins = {:?}\n---\n{tables}", pins.0)
+    file_by("auto", pins, tables)
+}
+
+/// The same, with programs put at the ports so.
+fn file_by(attach: &str, pins: &Pins, tables: &str) -> String {
+    let head = format!("datapath = \"kernel\"\nattach = \"{attach}\"\npacket = \"1000 B\"");
+    format!("{head}\npins = {:?}\n---\n{tables}", pins.0)
 }
 
 /// Alice's bucket of so many packets of 1000 B fills by next to nothing.
@@ -74,6 +83,11 @@ fn at_the_ports(bench: &Bench) -> String {
     String::from_utf8_lossy(&out.stdout).trim().to_owned()
 }
 
+/// Programs of ours that are filters.
+fn filters(bench: &Bench) -> usize {
+    at_the_ports(bench).lines().filter(|l| l.starts_with("filter") && l.contains(" inprofiled ")).count()
+}
+
 fn customer(stats: &Json) -> (u64, u64, u64) {
     let of = |key: &str| figure(stats, &format!("directions.0.customers.0.{key}"));
     (of("arrived"), of("sent.in"), of("sent.out"))
@@ -81,103 +95,103 @@ fn customer(stats: &Json) -> (u64, u64, u64) {
 
 #[test]
 fn contracts_are_kept_in_the_kernel_and_nothing_stays_behind() {
-    let Some((mut bench, pins)) = bench("kernel") else { return };
-    bench.start(&file(&pins, &alice(10, "80 bit/s")));
-    assert_eq!(burst(&mut bench, 0, 25), (10, 15));
-    // Back it goes as it is, and others' packets are bleached.
-    let back: Vec<_> = (0..20).map(|n| Udp { octet: n as u8 * 4, ..Udp::numbered(n) }.v4()).collect();
-    bench.send(1, &back);
-    let got: Vec<_> = bench.receive(0, 20, QUIET).into_iter().map(|g| g.frame).collect();
-    assert_eq!(got, back);
-    let other = Udp { octet: 2, from: 9, ..Udp::numbered(7) }.v6();
-    bench.send(0, [&other]);
-    assert_eq!(bench.receive(1, 1, QUIET)[0].octet, Some(12 << 2 | 2), "her prefix of IPv6");
-    let other = Udp { octet: 46 << 2 | 2, from: 9, ..Udp::numbered(8) }.v4();
-    bench.send(0, [&other]);
-    assert_eq!(bench.receive(1, 1, QUIET)[0].octet, Some(2));
-    let stats = bench.stats();
-    assert_adds_up(&stats);
-    assert_eq!(customer(&stats), (26, 10, 16), "{stats:#}");
-    let shown = bench.tell(&["show", "customer", "alice"]);
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("alice"), "{shown:?}");
-    assert!(!at_the_ports(&bench).is_empty() && pins.left().len() == 1);
-    // The bypass, and back.
-    bench.obey(&["bypass", "on"]);
-    assert_eq!(burst(&mut bench, 100, 5), (0, 0));
-    bench.obey(&["bypass", "off"]);
-    assert_eq!(burst(&mut bench, 200, 5), (0, 5));
-    bench.obey(&["stop"]);
-    assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
-    assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+    for attach in ATTACHED {
+        let Some((mut bench, pins)) = bench(&format!("kernel-{attach}")) else { return };
+        bench.start(&file_by(attach, &pins, &alice(10, "80 bit/s")));
+        assert_eq!(burst(&mut bench, 0, 25), (10, 15));
+        // Back it goes as it is, and others' packets are bleached.
+        let back: Vec<_> = (0..20).map(|n| Udp { octet: n as u8 * 4, ..Udp::numbered(n) }.v4()).collect();
+        bench.send(1, &back);
+        let got: Vec<_> = bench.receive(0, 20, QUIET).into_iter().map(|g| g.frame).collect();
+        assert_eq!(got, back);
+        let other = Udp { octet: 2, from: 9, ..Udp::numbered(7) }.v6();
+        bench.send(0, [&other]);
+        assert_eq!(bench.receive(1, 1, QUIET)[0].octet, Some(12 << 2 | 2), "her prefix of IPv6");
+        let other = Udp { octet: 46 << 2 | 2, from: 9, ..Udp::numbered(8) }.v4();
+        bench.send(0, [&other]);
+        assert_eq!(bench.receive(1, 1, QUIET)[0].octet, Some(2));
+        let stats = bench.stats();
+        assert_adds_up(&stats);
+        assert_eq!(customer(&stats), (26, 10, 16), "{stats:#}");
+        let shown = bench.tell(&["show", "customer", "alice"]);
+        assert!(String::from_utf8_lossy(&shown.stdout).contains("alice"), "{shown:?}");
+        assert!(!at_the_ports(&bench).is_empty() && pins.left().len() == 1);
+        // The bypass, and back.
+        bench.obey(&["bypass", "on"]);
+        assert_eq!(burst(&mut bench, 100, 5), (0, 0));
+        bench.obey(&["bypass", "off"]);
+        assert_eq!(burst(&mut bench, 200, 5), (0, 5));
+        bench.obey(&["stop"]);
+        assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
+        assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+    }
 }
 
 /// Kill −9: contracts are kept on, the next start takes over, no bucket is filled and no count is lost.
 #[test]
 fn a_killed_process_is_not_missed() {
-    let Some((mut bench, pins)) = bench("killed") else { return };
-    bench.start(&file(&pins, &alice(30, "80 bit/s")));
-    assert_eq!(burst(&mut bench, 0, 10), (10, 0));
-    bench.signal("-9");
-    bench.ended();
-    assert_eq!(burst(&mut bench, 100, 25), (20, 5), "while there is no process");
-    bench.start_again();
-    let stats = bench.stats();
-    assert_eq!(customer(&stats), (35, 30, 5), "{stats:#}");
-    assert_adds_up(&stats);
-    assert_eq!(burst(&mut bench, 200, 10), (0, 10), "its bucket is as empty as it was");
-    // Killed again, and released by hand.
-    bench.signal("-9");
-    bench.ended();
-    let release = |port: &str| {
-        let mut command = Command::new(crate::bench::PROGRAM);
-        command.args(["release", port, "--pins"]).arg(&pins.0);
-        let out = bench.namespace.within(|| command.output()).expect("it runs");
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    };
-    release("lan0");
-    release("wan0");
-    assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+    for attach in ATTACHED {
+        let Some((mut bench, pins)) = bench(&format!("killed-{attach}")) else { return };
+        bench.start(&file_by(attach, &pins, &alice(30, "80 bit/s")));
+        assert_eq!(burst(&mut bench, 0, 10), (10, 0));
+        bench.signal("-9");
+        bench.ended();
+        assert_eq!(burst(&mut bench, 100, 25), (20, 5), "while there is no process");
+        bench.start_again();
+        let stats = bench.stats();
+        assert_eq!(customer(&stats), (35, 30, 5), "{stats:#}");
+        assert_adds_up(&stats);
+        assert_eq!(burst(&mut bench, 200, 10), (0, 10), "its bucket is as empty as it was");
+        // Killed again, and released by hand.
+        bench.signal("-9");
+        bench.ended();
+        release(&bench, &pins, "lan0");
+        release(&bench, &pins, "wan0");
+        assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+    }
 }
 
 /// Under load, from one set of rules to another: no frame is lost, who stays keeps tokens and counts, and who is new begins with none.
 #[test]
 fn a_reload_holds_no_packet_and_fills_no_bucket() {
-    let Some((mut bench, pins)) = bench("kernel-reload") else { return };
-    bench.start(&file(&pins, &alice(10, "80 bit/s")));
-    assert_eq!(burst(&mut bench, 0, 10), (10, 0));
-    let (mut sent, rounds) = (0u64, 20);
-    for round in 0..rounds {
-        let depth = if round % 2 == 0 { 400 } else { 10 };
-        bench.configure(&file(&pins, &alice(depth, "160 bit/s")));
-        let frames: Vec<_> = (0..50).map(|i| Udp::numbered(1000 + sent + i).v4()).collect();
-        sent += 50;
-        bench.send(0, &frames);
+    for attach in ATTACHED {
+        let Some((mut bench, pins)) = bench(&format!("kernel-reload-{attach}")) else { return };
+        bench.start(&file_by(attach, &pins, &alice(10, "80 bit/s")));
+        assert_eq!(burst(&mut bench, 0, 10), (10, 0));
+        let (mut sent, rounds) = (0u64, 20);
+        for round in 0..rounds {
+            let depth = if round % 2 == 0 { 400 } else { 10 };
+            bench.configure(&file_by(attach, &pins, &alice(depth, "160 bit/s")));
+            let frames: Vec<_> = (0..50).map(|i| Udp::numbered(1000 + sent + i).v4()).collect();
+            sent += 50;
+            bench.send(0, &frames);
+            bench.obey(&["reload"]);
+        }
+        let got = bench.receive(1, sent as usize, QUIET);
+        assert_eq!(got.len() as u64, sent);
+        let green = got.iter().filter(|g| g.octet == Some(10 << 2)).count();
+        assert!(green <= 1, "{green} of a bucket that was empty");
+        let stats = bench.stats();
+        assert_eq!(customer(&stats).0, 10 + sent);
+        assert_eq!(figure(&stats, "reloads.done"), rounds);
+        assert_adds_up(&stats);
+        // Another name: a new account, and an empty one.
+        bench.configure(&file_by(attach, &pins, &alice(400, "160 bit/s").replace("alice", "bob")));
         bench.obey(&["reload"]);
+        assert_eq!(burst(&mut bench, 9000, 10), (0, 10));
+        // What this datapath can't do is refused, and what was goes on.
+        bench.configure(&file(
+            &pins,
+            &format!("{}rate = \"1 Mbit/s\"\n", alice(10, "1 kbit/s").split_once("[[").unwrap().0),
+        ));
+        let refused = bench.tell(&["reload"]);
+        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            !refused.status.success() && text.contains("nothing is shaped in the kernel's datapath"),
+            "{text}"
+        );
+        assert_eq!(burst(&mut bench, 9100, 10), (0, 10));
     }
-    let got = bench.receive(1, sent as usize, QUIET);
-    assert_eq!(got.len() as u64, sent);
-    let green = got.iter().filter(|g| g.octet == Some(10 << 2)).count();
-    assert!(green <= 1, "{green} of a bucket that was empty");
-    let stats = bench.stats();
-    assert_eq!(customer(&stats).0, 10 + sent);
-    assert_eq!(figure(&stats, "reloads.done"), rounds);
-    assert_adds_up(&stats);
-    // Another name: a new account, and an empty one.
-    bench.configure(&file(&pins, &alice(400, "160 bit/s").replace("alice", "bob")));
-    bench.obey(&["reload"]);
-    assert_eq!(burst(&mut bench, 9000, 10), (0, 10));
-    // What this datapath can't do is refused, and what was goes on.
-    bench.configure(&file(
-        &pins,
-        &format!("{}rate = \"1 Mbit/s\"\n", alice(10, "1 kbit/s").split_once("[[").unwrap().0),
-    ));
-    let refused = bench.tell(&["reload"]);
-    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(
-        !refused.status.success() && text.contains("nothing is shaped in the kernel's datapath"),
-        "{text}"
-    );
-    assert_eq!(burst(&mut bench, 9100, 10), (0, 10));
 }
 
 /// A class that is given a virtual queue by a reload, and loses it by another: what came is what was sent and what was dropped.
@@ -246,21 +260,94 @@ fn tags_beside_the_frame_are_read_and_bleached() {
 /// A port that goes, and comes back, which its program has gone with.
 #[test]
 fn a_port_that_comes_back_is_policed_again() {
-    let Some((mut bench, pins)) = bench("kernel-port") else { return };
-    bench.start(&file(&pins, &alice(30, "80 bit/s")));
+    for attach in ATTACHED {
+        let Some((mut bench, pins)) = bench(&format!("kernel-port-{attach}")) else { return };
+        bench.start(&file_by(attach, &pins, &alice(30, "80 bit/s")));
+        assert_eq!(burst(&mut bench, 0, 10), (10, 0));
+        bench.link("del wan0");
+        crate::service::wait_for("it is seen", || bench.stats()["ports"][1]["in_use"] == false);
+        bench.send(0, &[Udp::numbered(77).v4()]);
+        crate::service::wait_for("it is refused", || bench.figure("ports.1.refused") == 1);
+        bench.plug();
+        crate::service::wait_for("it is taken up", || bench.stats()["ports"][1]["in_use"] == true);
+        assert_eq!(burst(&mut bench, 100, 25), (19, 6));
+        let back: Vec<_> = (0..5).map(|n| Udp::numbered(n).v4()).collect();
+        bench.send(1, &back);
+        assert_eq!(bench.receive(0, 5, QUIET).len(), 5);
+        bench.obey(&["stop"]);
+        assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
+        assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+    }
+}
+
+/// Runs a line of sh in the bench's namespace.
+fn shell(bench: &Bench, line: &str) {
+    let status = bench.namespace.within(|| Command::new("sh").args(["-c", line]).status()).expect("sh runs");
+    assert!(status.success(), "{line}");
+}
+
+/// `inprofiled release` of a port.
+fn release(bench: &Bench, pins: &Pins, port: &str) {
+    let mut command = Command::new(crate::bench::PROGRAM);
+    command.args(["release", port, "--pins"]).arg(&pins.0);
+    let out = bench.namespace.within(|| command.output()).expect("it runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// Programs that are filters of clsact: what others have there stays, and what others take away or put before them is put right.
+#[test]
+fn filters_are_asked_first_and_others_stay() {
+    let Some((mut bench, pins)) = bench("kernel-filters") else { return };
+    shell(
+        &bench,
+        "tc qdisc add dev lan0 clsact && tc filter add dev lan0 ingress pref 7 bpf da bytecode '1,6 0 0 2'",
+    );
+    bench.start(&file_by("clsact", &pins, &alice(40, "80 bit/s")));
     assert_eq!(burst(&mut bench, 0, 10), (10, 0));
-    bench.link("del wan0");
-    crate::service::wait_for("it is seen", || bench.stats()["ports"][1]["in_use"] == false);
-    bench.send(0, &[Udp::numbered(77).v4()]);
-    crate::service::wait_for("it is refused", || bench.figure("ports.1.refused") == 1);
-    bench.plug();
-    crate::service::wait_for("it is taken up", || bench.stats()["ports"][1]["in_use"] == true);
-    assert_eq!(burst(&mut bench, 100, 25), (19, 6));
-    let back: Vec<_> = (0..5).map(|n| Udp::numbered(n).v4()).collect();
-    bench.send(1, &back);
+    let back = |bench: &Bench| crate::service::wait_for("it is put back", || filters(bench) == 4);
+    // The programs alone, and all that is at a port.
+    shell(&bench, "tc filter del dev lan0 ingress pref 1 && tc filter del dev wan0 egress pref 1");
+    back(&bench);
+    assert_eq!(burst(&mut bench, 100, 10), (10, 0));
+    shell(&bench, "tc qdisc del dev wan0 clsact");
+    back(&bench);
+    assert_eq!(burst(&mut bench, 200, 10), (10, 0));
+    // Closed again while there is no process: that filter is the newest, and the next start comes before it.
+    bench.signal("-9");
+    bench.ended();
+    assert_eq!(burst(&mut bench, 300, 5), (5, 0), "while there is no process");
+    shell(&bench, "tc filter del dev wan0 ingress handle 0x696e7072 pref 1 bpf");
+    bench.start_again();
+    assert_eq!(burst(&mut bench, 400, 10), (5, 5));
+    let reply: Vec<_> = (0..5).map(|n| Udp::numbered(n).v4()).collect();
+    bench.send(1, &reply);
     assert_eq!(bench.receive(0, 5, QUIET).len(), 5);
     bench.obey(&["stop"]);
     assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
+    let left = at_the_ports(&bench);
+    assert!(left.contains("pref 7") && !left.contains("inprofiled") && !left.contains("pref 1 "), "{left}");
+    assert_eq!(pins.left(), Vec::<PathBuf>::new());
+}
+
+/// From links to filters and back by kills and starts: tokens stay, and nothing of the other way does.
+#[test]
+fn links_and_filters_take_each_other_over() {
+    let Some((mut bench, pins)) = bench("kernel-ways") else { return };
+    for (n, attach) in ["tcx", "clsact", "clsact", "tcx", "clsact"].into_iter().enumerate() {
+        bench.start(&file_by(attach, &pins, &alice(50, "80 bit/s")));
+        assert_eq!(burst(&mut bench, 100 * n as u64, 10), (10, 0), "{attach}");
+        assert_eq!(filters(&bench), if attach == "tcx" { 0 } else { 4 }, "{attach}");
+        bench.signal("-9");
+        bench.ended();
+    }
+    bench.start_again();
+    assert_eq!(customer(&bench.stats()), (50, 50, 0));
+    bench.signal("-9");
+    bench.ended();
+    // Released by one of its ports the pair forwards no more.
+    release(&bench, &pins, "lan0");
+    assert_eq!(burst(&mut bench, 900, 5), (0, 0));
+    release(&bench, &pins, "wan0");
     assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
 }
 
