@@ -1,7 +1,7 @@
 # ruff: noqa: S603, S607 - it runs ip, tc and ethtool
 """`inprofile diagnose --live` between two namespaces, with limiters of Linux and of inprofiled on the way.
 
-sudo python validation/live_policers.py [--inprofiled PROGRAM] [--time 8]
+sudo python validation/live_policers.py [--inprofiled PROGRAM] [--time 8] [--connections 8]
 
 A sender and a receiver, each in a namespace, and between them a third with a bridge, behind which Linux's tbf
 drops or delays, or with inprofiled, whose customer is policed by a token bucket. A tbf with room for one
@@ -142,10 +142,15 @@ def limiter(case: Case, program: str, folder: Path) -> Iterator[None]:
             router.wait()
 
 
-def look(seconds: float) -> dict[str, object]:
+def look(seconds: float, connections: int) -> dict[str, object]:
     """What `inprofile diagnose --live` says."""
     tried = within(A, program_of("inprofile"), "diagnose", "--live", f"10.77.0.3:{PORT}", "--json")
-    done = subprocess.run([*tried, "--time", f"{seconds:g}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*tried, "--time", f"{seconds:g}", "--connections", str(connections)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         sys.exit(done.stderr)
     found: dict[str, object] = json.loads(done.stdout)
@@ -165,7 +170,7 @@ def judged(case: Case, found: dict[str, object]) -> tuple[bool, str]:
     if case.rate is None or case.burst is None:
         return kind != "policer", str(kind)
     if kind != "policer" or not isinstance(rate, float) or not isinstance(burst, float):
-        return False, str(kind)
+        return False, f"{kind}, {found.get('rate_interval')} bit/s, {found.get('burst_interval')} B"
     off, deep = rate / case.rate - 1, burst / case.burst - 1
     row = f"policer, {rate / 1e6:.4g} Mbit/s ({off:+.2%}), {burst:,.0f} B ({deep:+.1%})"
     return abs(off) <= RATE and abs(deep) <= BURST, row
@@ -176,18 +181,20 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--inprofiled", metavar="PROGRAM", help="default: beside Python, or on the path")
     parser.add_argument("--time", type=float, default=8, help="seconds that each is sent for")
+    parser.add_argument("--connections", type=int, default=8, help="that send at once")
     given = parser.parse_args(words)
     program = given.inprofiled or program_of("inprofiled")
     wrong = 0
     with tempfile.TemporaryDirectory() as folder, namespaces():
-        sink = subprocess.Popen(
-            within(B, program_of("inprofile"), "diagnose", "--sink", str(PORT)), stderr=subprocess.DEVNULL
-        )
+        words_of_sink = within(B, program_of("inprofile"), "diagnose", "--sink", str(PORT))
+        sink = subprocess.Popen(words_of_sink, stderr=subprocess.PIPE, text=True)
         try:
-            time.sleep(4)
+            # It says so once it listens.
+            if sink.stderr is None or not sink.stderr.readline().startswith("Taking"):
+                sys.exit("the sink did not start")
             for case in cases():
                 with limiter(case, program, Path(folder)):
-                    good, row = judged(case, look(given.time))
+                    good, row = judged(case, look(given.time, given.connections))
                 wrong += not good
                 sys.stdout.write(f"{'right' if good else 'WRONG'}  {case.told}: {row}\n")
                 sys.stdout.flush()

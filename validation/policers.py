@@ -4,7 +4,7 @@ python validation/policers.py [--policed 60] [--free 200] [--draw 7]
 
 Drawn are rate, burst, round trips, senders (CUBIC, Reno, BBR), how many, and at which side of the limiter the
 capture is. Where there is a policer, its rate has to be found within 1 % and its burst within 10 %; where the
-packets that came leave a wider choice of rates, the interval has to say so, and has to hold the truth. Where
+packets that came leave a wider choice, the interval has to say so, and has to hold the truth. Where
 there is none but a drop-tail queue, RED, CoDel, PIE, FQ-CoDel, or random loss, none may be invented: the rate
 of false alarms is printed with its 95 % interval (Wilson). Exit code 1 where more than one in fifty is one,
 or where fewer than seventeen of twenty policers are found.
@@ -165,12 +165,22 @@ def judged(case: Case, found: Diagnosis) -> str:
     """`right`, `wide` (an interval that holds the truth), `off`, `either`, `missed`; `clean`, `alarm`."""
     if case.rate is None or case.burst is None:
         return "alarm" if found.kind == "policer" else "clean"
-    if found.kind != "policer" or found.rate is None or found.rates is None or found.burst is None:
-        return "either" if found.kind == "either" else "missed"
-    if abs(found.rate / case.rate - 1) <= RATE and abs(found.burst / case.burst - 1) <= BURST:
+    if found.kind not in ("policer", "either"):
+        return "missed"
+    rate = _judged(case.rate, found.rate, found.rates, RATE)
+    worst = min(
+        rate, _judged(case.burst, found.burst, found.bursts, BURST), key=("off", "wide", "right").index
+    )
+    return "either" if found.kind == "either" and worst != "off" else worst
+
+
+def _judged(true: float, value: float | None, ends: tuple[float, float] | None, near: float) -> str:
+    if value is not None and abs(value / true - 1) <= near:
         return "right"
-    lo, hi = found.rates
-    return "wide" if lo <= case.rate <= hi and hi > lo * (1 + VAGUE) else "off"
+    if ends is None:
+        # It is said that it cannot be told.
+        return "wide"
+    return "wide" if ends[0] <= true <= ends[1] and ends[1] > ends[0] * (1 + VAGUE) else "off"
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from inprofile.studies.diagnose import Unreadable, of_capture
 from inprofile.studies.diagnose.bucket import deficit
 from inprofile.studies.diagnose.captures import records
 from inprofile.studies.diagnose.segments import segments
-from inprofile.studies.diagnose.words import counted
+from inprofile.studies.diagnose.words import as_text, counted
 from test_validation_drawn import module
 
 policers = module("policers")
@@ -43,6 +43,35 @@ def test_behind_a_policer_another_one_is_not_made_up(tmp_path: Path) -> None:
     case = next(one for one in policers.drawn(7, True) if "11497 kbit/s 11684 B" in one.told)
     found = policers.look(case, tmp_path)
     assert policers.judged(case, found) in ("right", "wide", "either"), found.fit
+
+
+def of_five_mbit(burst: int, rtt: str, flows: int, at: str) -> policers.Case:
+    """A policer of 5 Mbit/s, so many CUBIC flows through it, and where they are captured."""
+    way = {"tcp": "cubic", "flows": flows, "rtt": rtt, "at": at, "duration": 10.0, "access": 150, "link": 50}
+    edge = policers.POLICER.format(rate=5000, burst=burst)
+    text = policers.TEXT.format(**way, queue='{ aqm = "drop_tail", limit = "1000 packets" }', edge=edge)
+    return policers.Case(text, f"5 Mbit/s {burst} B {rtt} {at}", 5e6, float(burst), at)
+
+
+def test_of_a_small_burst_the_rate_shows_where_several_connections_empty_it(tmp_path: Path) -> None:
+    """One gets a third of the rate, at which many rates agree: no figure, but an interval that holds it."""
+    one = policers.look(of_five_mbit(15_000, "80 ms", 1, "access"), tmp_path)
+    assert (one.kind, one.rate) == ("policer", None)
+    assert one.rates is not None
+    assert one.rates[0] < 5e6 < one.rates[1]
+    assert one.burst == pytest.approx(15_000, rel=0.1)
+    said = as_text(one, "one.pcap")
+    assert "Rate   between" in said
+    assert "--connections 8" in said
+    case = of_five_mbit(15_000, "80 ms", 8, "access")
+    assert policers.judged(case, policers.look(case, tmp_path)) == "right"
+
+
+def test_behind_it_a_burst_of_two_packets_is_not_told(tmp_path: Path) -> None:
+    """There a drop follows what passed, and two packets are none: any rate would do."""
+    found = policers.look(of_five_mbit(3000, "80 ms", 1, "rest"), tmp_path)
+    assert (found.rates, found.bursts) == (None, None)
+    assert any("a burst below 4.5 kB cannot be told" in sentence for sentence in found.unknown)
 
 
 # One of each side, sender and size of bucket; `make soak` has sixty, and two hundred without a policer.

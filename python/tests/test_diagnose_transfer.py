@@ -27,9 +27,10 @@ def free_port() -> int:
 def test_what_nobody_limits_has_no_policer(tmp_path: Path) -> None:
     port, place = free_port(), tmp_path / "live.pcap"
     threading.Thread(target=drain, args=(listening(port),), daemon=True).start()
-    captured(("127.0.0.1", port), 1.0, "reno", place)
+    captured(("127.0.0.1", port), 1.0, "reno", place, connections=3)
     found = of_capture(place)
     assert found.kind == "none"
+    assert len(found.traffic.flows) == 3
     # Both ways once, and no more than it is told to send: 300 Mbit/s.
     assert len(found.traffic.time) > 100
     assert 1e6 < found.goodput < 310e6
@@ -64,6 +65,7 @@ def test_what_is_no_endpoint_is_refused(text: str) -> None:
         ([], "name one"),
         (["a.pcap", "--live", "10.0.0.2:5001"], "name one"),
         (["a.pcap", "--keep", "b.pcap"], "for --live"),
+        (["a.pcap", "--connections", "2"], "for --live"),
         (["--live", "10.0.0.2:5001", "--partial"], "leave them out with --live"),
         (["--live", "10.0.0.2"], "no HOST:PORT"),
         (["--live", "10.0.0.2:5001", "--keep", "b.txt"], "ends in .pcap"),

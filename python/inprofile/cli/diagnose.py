@@ -64,6 +64,17 @@ def diagnose(
             show_default=False,
         ),
     ] = None,
+    connections: Annotated[
+        int,
+        typer.Option(
+            "--connections",
+            metavar="N",
+            help="How many connections --live sends with at once: the rate of a policer with a small burst is"
+            " seen only if they keep its bucket empty.",
+            min=1,
+            max=64,
+        ),
+    ] = 1,
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -101,15 +112,20 @@ def diagnose(
         raise Refused(f"--figure {figure}: name a file that ends in .svg, in a folder that exists")
     if [file, live, sink].count(None) != 2:
         raise Refused("name one: a FILE, --live HOST:PORT, or --sink PORT")
-    if live is None and (keep is not None or congestion is not None):
-        raise Refused("--keep and --congestion are for --live HOST:PORT: leave them out")
+    if live is None and (keep is not None or congestion is not None or connections > 1):
+        raise Refused("--keep, --congestion and --connections are for --live HOST:PORT: leave them out")
     try:
         if sink is not None:
             _drain(sink)
         elif live is not None:
             if partial or at is not None or overrides_of(set_):
                 raise Refused("--partial, --at and --set are for files: leave them out with --live")
-            _tell(_transferred(live, seconds, congestion, keep), f"transfer to {live}", figure, json_)
+            _tell(
+                _transferred(live, seconds, congestion, keep, connections),
+                f"transfer to {live}",
+                figure,
+                json_,
+            )
         elif file is not None:
             _of_file(file, partial, at, set_, figure, json_)
     except Unreadable as error:
@@ -149,7 +165,9 @@ def _drain(port: int) -> None:
             drain(listener)
 
 
-def _transferred(to: str, seconds: float, congestion: str | None, keep: Path | None) -> Diagnosis:
+def _transferred(
+    to: str, seconds: float, congestion: str | None, keep: Path | None, connections: int
+) -> Diagnosis:
     """Of a transfer made now."""
     from ..studies.diagnose import of_capture
     from ..studies.diagnose.transfer import captured, endpoint
@@ -162,7 +180,7 @@ def _transferred(to: str, seconds: float, congestion: str | None, keep: Path | N
         raise Refused(str(error)) from None
     with tempfile.TemporaryDirectory() as folder:
         place = keep or Path(folder) / "live.pcap"
-        captured(end, seconds, congestion, place)
+        captured(end, seconds, congestion, place, connections)
         return of_capture(place)
 
 

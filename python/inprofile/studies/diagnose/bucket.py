@@ -4,7 +4,8 @@ Fill the bucket at rate r and let what passed take its tokens. What is missing f
 before a packet comes, D, is a queue of what passed that is served at r, however deep the bucket is. A packet
 of s bytes passes a policer of burst b if and only if D + s ≤ b. So for each rate the packets that passed
 bound the burst from below, and those that were dropped from above; the rate and burst are those that break
-the fewest of these bounds.
+the fewest of these bounds. Where it is known only between which moments one was dropped, it found the bucket
+no fuller than at the emptiest of them.
 
 Flach et al. (SIGCOMM 2016, §3) ask at the rate between the first and the last loss whether the bucket was
 about empty at losses and was not at other packets. Here rate and burst are found together, so that a bucket
@@ -28,13 +29,15 @@ __all__ = ["Fit", "deficit", "fit"]
 Array = np.ndarray[Any, np.dtype[Any]]
 _NEAR = 0.1
 _GUESSED, _GAPS = 0.2, 6
-_TRAIN = 16
+_TRAIN = 2
 _GRID = 120
+_FAR, _FAR_GRID = 300.0, 60
+"""Times the mean rate that a policer's may be: TCP gets a fraction of the rate where the burst is small."""
 _CANDIDATES = 160
 _ZOOMS = (3e-2, 3e-3, 3e-4, 3e-5)
 _STEPS = 41
-_WIDEST = 1.5
-"""How far rates are looked at from the best, as a logarithm: a factor of 4.5."""
+_WIDEST = 7.0
+"""How far rates are looked at from the best, as a logarithm: a factor of 1,100."""
 _MOST = 60_000
 """Packets that the search looks at; the rest is used once it has a rate."""
 
@@ -95,13 +98,23 @@ def _broken(needs: Array, dropped: Array, least: float) -> tuple[int, float, flo
 class _Search:
     """The packets whose fate is known, and the cost of a rate."""
 
-    def __init__(self, time: Array, size: Array, fate: Array, least: float, ceiling: float) -> None:
-        self.time, self.size, self.least, self.ceiling = time, size, least, ceiling
-        self.passed, self.dropped = fate != 0, fate == 0
-        self.known = fate != -1
+    def __init__(self, found: Traffic, most: int, least: float, ceiling: float) -> None:
+        self.time, self.size = found.time[:most], found.size[:most].astype(np.float64)
+        self.least, self.ceiling = least, ceiling
+        self.passed, self.dropped = found.passed[:most], found.dropped[:most]
+        self.known = found.fate[:most] != -1
+        # What passed from the one before the drop on until it must have come.
+        self.loose = np.flatnonzero(self.dropped & (found.until[:most] > self.time))
+        from_ = np.maximum(0, np.cumsum(self.passed)[self.loose] - 1)
+        to = np.searchsorted(self.time[self.passed], found.until[self.loose], side="left")
+        self.spans = np.column_stack([from_, np.maximum(to, from_ + 1)]).ravel()
 
     def needs(self, rate: float) -> Array:
-        return deficit(self.time, self.size, self.passed, rate) + self.size
+        needs = deficit(self.time, self.size, self.passed, rate) + self.size
+        if len(self.loose):
+            after = np.concatenate([needs[self.passed], [-np.inf]])
+            needs[self.loose] = np.maximum.reduceat(after, self.spans)[::2] + self.size[self.loose]
+        return needs
 
     def cost(self, rate: float) -> tuple[int, float, float]:
         if rate > self.ceiling:
@@ -152,24 +165,24 @@ def _candidates(time: Array, size: Array, passed: Array, dropped: Array) -> Arra
 
 def fit(found: Traffic) -> Fit | None:
     """The bucket that agrees best; None where nothing was dropped, or nothing passed."""
-    time, size, fate = found.time, found.size.astype(np.float64), found.fate
     if not found.dropped.any() or found.dropped.all():
         return None
-    # Behind the limiter a drop is taken to have followed what passed before it: a bucket of a packet at the
+    # Behind the limiter a drop may have followed what passed before it: a bucket of a packet at the
     # rate of the link would explain any loss.
     least, ceiling = 0.0, np.inf
     if found.side == "after":
-        least, ceiling = 2.5 * float(size.max()), 0.9 * _fastest(time[found.passed], size[found.passed])
-    search = _Search(time[:_MOST], size[:_MOST], fate[:_MOST], least, ceiling)
+        size = found.size.astype(np.float64)
+        least, ceiling = 2.5 * float(size.max()), 0.9 * _fastest(found.time[found.passed], size[found.passed])
+    whole = _Search(found, len(found.time), least, ceiling)
+    search = _Search(found, _MOST, least, ceiling)
     if not search.dropped.any():
-        search = _Search(time, size, fate, least, ceiling)
-    whole = _Search(time, size, fate, least, ceiling)
-    seconds = max(1e-6, float(time[-1] - time[0]))
-    mean = float(size[whole.passed].sum()) / seconds
+        search = whole
+    seconds = max(1e-6, float(found.time[-1] - found.time[0]))
+    mean = float(whole.size[whole.passed].sum()) / seconds
     first = _candidates(search.time, search.size, search.passed, search.dropped)
     top = max(4 * mean, float(first.max(initial=0)) * 1.2)
-    rates = np.concatenate([first, np.geomspace(0.5 * mean, top, _GRID)])
-    rates = np.sort(rates)
+    far = np.geomspace(top, max(_FAR * mean, top), _FAR_GRID)
+    rates = np.sort(np.concatenate([first, np.geomspace(0.5 * mean, top, _GRID), far]))
     starts = [search.best(rates)]
     if found.side == "after":
         # Where drops are placed by a guess, that of a link may contradict as few packets, but by more.
@@ -265,7 +278,7 @@ def _agreeing(
                 missed += 1
             step *= 1.25 if missed else 2
         bad = max(bad, good)
-        for _ in range(6):
+        for _ in range(8):
             middle = (good + bad) / 2
             cost, low, high = search.cost(rate * math.exp(sign * middle))
             if cost > most:

@@ -2,8 +2,8 @@
 
 Before the limiter a capture has every transmission. One was dropped if its data had to be sent again: by
 acknowledgements and SACK blocks (RFC 2018) it is known which copy arrived. Behind the limiter a capture has
-what passed; what was dropped are gaps in the sequence numbers that are filled later, and when it would have
-come lies between its neighbours, most likely just behind the one before.
+what passed; what was dropped are gaps in the sequence numbers that are filled later. New data is sent in
+order, so it came after what precedes it in the sequence and before what follows.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _EARLY = 0.75
 _LONGEST = 1.5
 _REORDERED = 3e-3
 """Seconds within which a gap that is filled was reordering, where no round-trip time is known."""
+_TIMEOUT = 0.18
+"""Seconds of silence after which TCP may have sent again what was lost last: Linux waits 200 ms or more."""
 _MOST = 3_000_000
 _WORTH = 20
 """Data packets of a connection that are worth a look."""
@@ -36,7 +38,9 @@ class Traffic:
     """Packets of data in the order in which they came to the limiter."""
 
     time: Array
-    """Seconds from the first packet of the capture."""
+    """Seconds from the first packet of the capture; of what was dropped before it, its earliest moment."""
+    until: Array
+    """The latest that it came: for what was captured the same."""
     size: Array
     """Bytes from the IP header on."""
     fate: Array
@@ -107,15 +111,16 @@ def traffic(found: Segments) -> Traffic:
     order_of = np.concatenate([m[0] for m in made])
     order = np.argsort(order_of, kind="stable")
     index = np.concatenate([np.full(len(m[0]), i) for i, m in enumerate(made)])
-    columns = [np.concatenate([m[i] for m in made])[order] for i in range(4)]
-    rtts = [f.handshake for f in flows if f.handshake] or [m[4] for m in made if m[4] is not None]
-    payload = sum(int(m[5]) for m in made)
+    time, until, size, fate, delay = (np.concatenate([m[i] for m in made])[order] for i in range(5))
+    rtts = [f.handshake for f in flows if f.handshake] or [m[5] for m in made if m[5] is not None]
+    payload = sum(int(m[6]) for m in made)
     return Traffic(
-        columns[0],
-        columns[1],
-        columns[2],
+        time,
+        until,
+        size,
+        fate,
         index[order],
-        columns[3],
+        delay,
         side,
         both,
         min(rtts) if rtts else None,
@@ -180,6 +185,9 @@ def _towards(found: Segments, bytes_of: Array, way: Array) -> Array:
     result = way.copy()
     for one in np.argsort(-bytes_of.sum(axis=1)):
         hosts = [end.rsplit(":", 1)[0] for end in found.ends[one]]
+        if hosts[0] == hosts[1]:
+            # A host's own ends are told by their ports alone.
+            continue
         known = [side.get(host) for host in hosts]
         if known[0] is not None or known[1] is not None:
             result[one] = 0 if known[0] == 1 or known[1] == 0 else 1
@@ -302,7 +310,7 @@ def _again(flow: _Flow) -> tuple[int, int]:
     return seen, len(late) - seen
 
 
-Made = tuple[Array, Array, Array, Array, float | None, int]
+Made = tuple[Array, Array, Array, Array, Array, float | None, int]
 
 
 def _acked(flow: _Flow, start: Array, end: Array) -> Array:
@@ -388,7 +396,9 @@ def _before(flow: _Flow) -> Made:
         if len(flow.acks)
         else int(flow.end.max() - flow.start.min())
     )
-    return flow.time, flow.size, fate, delay - (least or 0.0), least, arrived
+    # Several connections may keep a queue standing from their first data on: before it came the handshake.
+    empty = min(least or 0.0, flow.handshake or np.inf)
+    return flow.time, flow.time, flow.size, fate, delay - empty, least, arrived
 
 
 def _twice(flow: _Flow) -> dict[int, int]:
@@ -422,29 +432,35 @@ def _after(flow: _Flow) -> Made:
     by_start: dict[int, int] = {}
     for i, s in enumerate(flow.start.tolist()):
         by_start.setdefault(s, i)
-    times, sizes = [], []
+    times, untils, sizes = [], [], []
     header = int(np.median(flow.size - (flow.end - flow.start)))
-    # A window comes as a train: what is missing followed what came before it as closely as others do.
-    spacing = float(np.quantile(np.diff(flow.time), 0.1)) if len(flow.time) > 1 else 0.0
+    # What reached so far last: the next new data followed it, whatever was sent again in between.
+    raised = np.maximum.accumulate(np.where(flow.end > high, np.arange(len(high)), 0))
+    silence = np.diff(flow.time, prepend=flow.time[0])
     for at in jumps.tolist():
         left, right = int(high[at]), int(flow.start[at])
         filled = by_start.get(left)
         if filled is not None and filled > at and flow.time[filled] - flow.time[at] < wait:
             continue
         count = -(-(right - left) // flow.mss)
-        before = float(flow.time[at - 1])
-        step = min(spacing, (float(flow.time[at]) - before) / (count + 1))
-        times.append(before + step * (1 + np.arange(count)))
+        before = raised[at - 1]
+        while before and silence[before] > _TIMEOUT:
+            # It was lost itself before, perhaps with what followed it.
+            before = raised[before - 1]
+        times.append(np.full(count, flow.time[before]))
+        untils.append(np.full(count, flow.time[at]))
         sizes.append(np.minimum(flow.mss, right - left - np.arange(count) * flow.mss) + header)
     lost_time = np.concatenate(times) if times else np.empty(0)
+    lost_until = np.concatenate(untils) if untils else np.empty(0)
     lost_size = np.concatenate(sizes) if sizes else np.empty(0, dtype=np.int64)
     time = np.concatenate([flow.time, lost_time])
     fate = np.concatenate([np.full(len(flow.time), PASSED), np.full(len(lost_time), DROPPED)])
     delay = np.concatenate([_one_way(flow), np.full(len(lost_time), np.nan)])
     order = np.argsort(time, kind="stable")
     size = np.concatenate([flow.size, lost_size])
+    until = np.concatenate([flow.time, lost_until])
     arrived = int(flow.end.max() - flow.start.min())
-    return time[order], size[order], fate[order], delay[order], None, arrived
+    return time[order], until[order], size[order], fate[order], delay[order], None, arrived
 
 
 _TICKS = (1e-3, 4e-3, 1e-2, 1e-6, 1e-1)

@@ -1,6 +1,6 @@
 """A transfer of this host's own TCP, captured while it goes: what `inprofile diagnose --live` looks at.
 
-The capture is of the IP packets of one connection at the interface that it leaves by (an AF_PACKET socket,
+The capture is of the IP packets of its connections at the interface that they leave by (an AF_PACKET socket,
 as tcpdump has; it needs root or CAP_NET_RAW). At the other end anything will do that takes what comes:
 `inprofile diagnose --sink PORT`, or `nc -l PORT > /dev/null`.
 """
@@ -8,11 +8,13 @@ as tcpdump has; it needs root or CAP_NET_RAW). At the other end anything will do
 from __future__ import annotations
 
 import errno
+import selectors
 import socket
 import struct
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from .captures import Unreadable
 
@@ -48,20 +50,17 @@ def endpoint(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def captured(to: tuple[str, int], seconds: float, congestion: str | None, place: Path) -> None:
+def captured(
+    to: tuple[str, int], seconds: float, congestion: str | None, place: Path, connections: int = 1
+) -> None:
     """Send to `to` for so many seconds, at most 300 Mbit/s, and write the packets of that as a pcap.
 
     Raises Unreadable with the remedy: nobody there, no right to capture, packets that the capture missed.
     """
-    with _packet_socket() as tap, _connected(to, congestion, seconds) as (sender, tap_filter):
+    with _packet_socket() as tap, _connected(to, congestion, seconds, connections) as (senders, tap_filter):
         tap_filter.start(tap, place)
-        end = time.monotonic() + seconds
         try:
-            while (left := end - time.monotonic()) > 0:
-                sender.settimeout(left)
-                sender.send(_PIECE)
-        except TimeoutError:
-            pass
+            _send(senders, seconds)
         except OSError as error:
             raise Unreadable(f"{_named(to)} ended the transfer: {error.strerror}") from None
         finally:
@@ -73,6 +72,19 @@ def captured(to: tuple[str, int], seconds: float, congestion: str | None, place:
         )
     if tap_filter.kept == 0:
         raise Unreadable("no packet of the transfer was seen: is its interface in another namespace?")
+
+
+def _send(senders: list[socket.socket], seconds: float) -> None:
+    """As much as each takes, for so long."""
+    end = time.monotonic() + seconds
+    with selectors.DefaultSelector() as ready:
+        for sender in senders:
+            sender.setblocking(False)
+            ready.register(sender, selectors.EVENT_WRITE)
+        while (left := end - time.monotonic()) > 0:
+            for key, _ in ready.select(left):
+                # What is writable takes something.
+                key.fileobj.send(_PIECE)  # type: ignore[union-attr]
 
 
 def listening(port: int) -> socket.socket:
@@ -122,46 +134,56 @@ def _packet_socket() -> socket.socket:
 
 
 class _connected:  # noqa: N801 - used as a function
-    """A connection to `to`, with the capture of it, which begins before its SYN."""
+    """Connections to `to`, with the capture of them, which begins before their SYNs."""
 
-    def __init__(self, to: tuple[str, int], congestion: str | None, seconds: float) -> None:
-        self._to, self._congestion, self._seconds = to, congestion, seconds
+    def __init__(self, to: tuple[str, int], congestion: str | None, seconds: float, count: int) -> None:
+        self._to, self._congestion, self._seconds, self._count = to, congestion, seconds, count
+        self._sockets: list[socket.socket] = []
 
-    def __enter__(self) -> tuple[socket.socket, _Capture]:
+    def __enter__(self) -> tuple[list[socket.socket], _Capture]:
         try:
-            family, kind, proto, _, address = socket.getaddrinfo(*self._to, type=socket.SOCK_STREAM)[0]
+            found = socket.getaddrinfo(*self._to, type=socket.SOCK_STREAM)[0]
         except socket.gaierror as error:
             raise Unreadable(f"{self._to[0]} has no address: {error.strerror}") from None
-        self._socket = socket.socket(family, kind, proto)
+        try:
+            for _ in range(self._count):
+                self._connect(*found)
+        except Unreadable:
+            self.__exit__()
+            raise
+        own = [one.getsockname()[1] for one in self._sockets]
+        return self._sockets, _Capture(own, self._to[1], self._seconds)
+
+    def _connect(self, family: int, kind: int, proto: int, _name: str, address: tuple[Any, ...]) -> None:
+        made = socket.socket(family, kind, proto)
+        self._sockets.append(made)
         if self._congestion is not None:
             try:
-                name = self._congestion.encode()
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
+                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion.encode())
             except OSError:
                 there = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().strip()
-                self._socket.close()
                 raise Unreadable(f"this kernel has no {self._congestion}: write one of {there}") from None
-        self._socket.setsockopt(socket.SOL_SOCKET, _PACING_RATE, _FASTEST)
-        self._socket.settimeout(10)
+        made.setsockopt(socket.SOL_SOCKET, _PACING_RATE, _FASTEST // self._count)
+        made.settimeout(10)
         try:
-            self._socket.connect(address)
+            made.connect(address)
         except OSError as error:
-            self._socket.close()
             reason = "no answer" if error.errno is None else error.strerror
             raise Unreadable(
                 f"{_named(self._to)}: {reason}; start inprofile diagnose --sink {self._to[1]} there"
             ) from None
-        return self._socket, _Capture(self._socket.getsockname()[1], self._to[1], self._seconds)
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
+        for one in self._sockets:
+            one.close()
 
 
 class _Capture:
-    """The packets between two ports, written as they come, in a thread."""
+    """The packets between some ports and one, written as they come, in a thread."""
 
-    def __init__(self, own: int, peer: int, seconds: float) -> None:
-        self._ports = {struct.pack(">HH", own, peer), struct.pack(">HH", peer, own)}
+    def __init__(self, own: list[int], peer: int, seconds: float) -> None:
+        ways = ((one, peer) for one in own), ((peer, one) for one in own)
+        self._ports = {struct.pack(">HH", *pair) for way in ways for pair in way}
         self._most = seconds + 60
         self._ending = threading.Event()
         self.kept = self.missed = 0

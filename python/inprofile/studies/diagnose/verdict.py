@@ -38,6 +38,10 @@ _PACKETS = 5
 """A burst below so many packets is no shaper's of which a link could not have done the same."""
 _TRAIN = 8
 """Nor one of so many a policer's behind which packets were captured: a sender's trains do as much."""
+_LEAST = 3.0
+"""Packets that a bucket has to hold for its depth to be told behind it: there a drop follows what passed."""
+_RATE_TOLD, _BURST_TOLD = 1.1, 1.2
+"""Upper over lower end of an interval from which on the value is not told, but the interval alone."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,10 @@ class Diagnosis:
     kind: str
     """One of `KINDS`."""
     rate: float | None
-    """bit/s, from the IP header on."""
+    """bit/s, from the IP header on; None where there is none, or where it cannot be told to 5 %."""
     rates: tuple[float, float] | None
     burst: float | None
-    """Bytes."""
+    """Bytes; None also where it cannot be told to 10 %."""
     bursts: tuple[float, float] | None
     sure: float
     """Of a policer: the share of its packets that it explains. Of a queue: of windows at its rate."""
@@ -82,20 +86,9 @@ def diagnose(found: Traffic) -> Diagnosis:
     if bucket is not None and agrees(bucket, alone=slope is None) and _refilled(found, bucket):
         kind, why, unknown = _policed(found, bucket, slope, line)
         if kind in ("policer", "either"):
-            return Diagnosis(
-                kind,
-                bucket.rate,
-                bucket.rates,
-                bucket.burst,
-                bucket.bursts,
-                bucket.tolerant,
-                why,
-                unknown,
-                bucket,
-                slope,
-                line,
-                found,
-            )
+            told = _told(found, bucket)
+            unknown = (*_limits(found, told), *unknown)
+            return Diagnosis(kind, *told, bucket.tolerant, why, unknown, bucket, slope, line, found)
         if line is None:
             line = Queue(bucket.rate, bucket.rates, None, None, None, bucket.tolerant, bucket.dropped)
     nothing = Diagnosis("none", None, None, None, None, 0.0, (), (), bucket, slope, line, found)
@@ -141,6 +134,38 @@ def _refilled(found: Traffic, bucket: Fit) -> bool:
     """Whether the bucket was filled more than once: else its rate is hardly known, and any may be made up."""
     seconds = float(found.time[-1] - found.time[0])
     return bucket.rate / 8 * seconds > _FILLS * bucket.burst
+
+
+Told = tuple[float | None, tuple[float, float] | None, float | None, tuple[float, float] | None]
+
+
+def _told(found: Traffic, bucket: Fit) -> Told:
+    """Rate, rates, burst and bursts, as far as the packets tell them."""
+    if found.side == "after" and bucket.bursts[0] < _LEAST * found.size.max():
+        return None, None, None, None
+    rate = None if bucket.rates[1] > _RATE_TOLD * bucket.rates[0] else bucket.rate
+    burst = None if bucket.bursts[1] > _BURST_TOLD * bucket.bursts[0] else bucket.burst
+    return rate, bucket.rates, burst, bucket.bursts
+
+
+def _limits(found: Traffic, told: Told) -> tuple[str, ...]:
+    """What of rate and burst cannot be told, and what would tell it."""
+    rate, rates, burst, bursts = told
+    if rates is None or bursts is None:
+        least = _LEAST * float(found.size.max())
+        return (
+            f"Behind the limiter a burst below {least / 1e3:.1f} kB cannot be told, nor then the rate:"
+            " capture at the sender.",
+        )
+    more = (
+        "send with several connections at once (iperf3 -P 8; diagnose --live … --connections 8), which keep"
+        " the bucket empty."
+    )
+    if rate is None:
+        return (f"Its bucket was hardly ever empty for long, and the rate is not told better: {more}",)
+    if burst is None:
+        return (f"A burst is told to a packet at best, as packets pass or do not: {more}",)
+    return ()
 
 
 def _lack(bucket: Fit | None) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...metrics.quantity import number, quantity
+from ...metrics.quantity import quantity
 from .verdict import KINDS, Diagnosis
 
 __all__ = ["as_text", "counted", "mend"]
@@ -54,30 +54,28 @@ def as_text(found: Diagnosis, name: str) -> str:
 
 
 def _figures(found: Diagnosis) -> list[str]:
-    if found.rate is None or found.rates is None:
+    if found.rates is None:
         return []
     lines = [f"Rate   {_between(found.rate, found.rates, 'bit/s')}, counted from the IP header on"]
     size = float(np.median(found.traffic.size))
-    rounded = counted(found.rate, size)
+    rounded = None if found.rate is None else counted(found.rate, size)
     if rounded is not None and rounded[1]:
         lines.append(
             f"       {quantity(rounded[0], 'bit/s')} if {_HEADERS[rounded[1]]} ({rounded[1]} B) is counted"
         )
-    if found.burst is not None and found.bursts is not None:
-        wait = quantity(8 * found.burst / found.rate, "s", digits=3)
-        lines.append(f"Burst  {_between(found.burst, found.bursts, 'B')}, {wait} at the rate")
+    if found.bursts is not None:
+        wait = None if found.burst is None or found.rate is None else 8 * found.burst / found.rate
+        at = "" if wait is None else f", {quantity(wait, 's', digits=3)} at the rate"
+        lines.append(f"Burst  {_between(found.burst, found.bursts, 'B')}{at}")
     elif found.queue is not None and found.queue.longest is not None:
         lines.append(f"Queue  up to {quantity(found.queue.longest, 's', digits=3)}")
-    if _vague(found.rates):
-        lines.append("       Packets came too rarely to know the rate better: it lies in the interval.")
     return lines
 
 
-def _vague(interval: tuple[float, float]) -> bool:
-    return interval[1] > 1.05 * interval[0]
-
-
-def _between(value: float, ends: tuple[float, float], unit: str) -> str:
+def _between(value: float | None, ends: tuple[float, float], unit: str) -> str:
+    if value is None:
+        lo, hi = (quantity(end, unit, digits=2) for end in ends)
+        return f"between {lo} and {hi}"
     lo, hi = (quantity(end, unit, digits=5) for end in ends)
     return f"{quantity(value, unit, digits=4)} [{lo}, {hi}]"
 
@@ -125,11 +123,11 @@ def mend(found: Diagnosis) -> list[str]:
     rtt = f"{1e3 * found.traffic.rtt:.3g} ms" if found.traffic.rtt else "RTT"
     flows = len(found.traffic.flows)
     paced = f"{round(0.97 * found.rate)}bit"
+    now = "not known" if found.bursts is None else _between(found.burst, found.bursts, "B").partition(" [")[0]
     return [
         f'Its operator: a larger burst. inprofile plan policer --rate "{rate}" --rtt "{rtt}" --flows'
         f" {flows} finds"
-        f" the smallest with which TCP gets {100 * ENOUGH:.0f} %; it is"
-        f" {number((found.burst or 0) / 1e3)} kB now.",
+        f" the smallest with which TCP gets {100 * ENOUGH:.0f} %; it is {now} now.",
         "Its operator: a shaper in its place, which queues the excess: tc qdisc replace dev DEV root"
         f" tbf rate {tc}"
         " burst 15k latency 50ms, or cake bandwidth for fairness too.",
