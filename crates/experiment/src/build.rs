@@ -110,7 +110,9 @@ fn pages(net: &mut Network, group: &Group, web: &Web, count: usize) {
         let start = if k < clients { net.flows[from].start } else { after(net.duration) };
         for (i, flow) in (from..).zip(&mut net.flows[from..from + each]) {
             flow.start = start;
-            flow.transport = Transport::Web(group.tcp.clone(), before + ((i - first) / each) as u32);
+            if let Transport::Web(_, page) = &mut flow.transport {
+                *page = before + ((i - first) / each) as u32;
+            }
         }
         net.pages.push(network::Page {
             number: (k / clients) as u32,
@@ -197,18 +199,20 @@ fn start(start: &Start, i: usize, rng: &mut Rng, arrival: &mut f64) -> Time {
     }
 }
 
-/// The traffic of a group's i-th flow, its size drawn.
-fn transport(group: &Group, i: usize, seed: u64) -> Transport {
+/// The traffic of a group's i-th flow, its size drawn; it leaves by a port of this rate.
+fn transport(group: &Group, i: usize, port: Option<Rate>, seed: u64) -> Transport {
+    let mut tcp = group.tcp.clone();
+    tcp.settings.line_rate = tcp.settings.line_rate.or(port);
     match group.sends() {
-        Traffic::Bulk => Transport::Tcp(group.tcp.clone()),
+        Traffic::Bulk => Transport::Tcp(tcp),
         Traffic::Udp(udp) => Transport::Udp(udp),
-        Traffic::Video(video) => Transport::Video(group.tcp.clone(), video),
+        Traffic::Video(video) => Transport::Video(tcp, video),
         // Its page is set once all connections are there.
-        Traffic::Web(_) => Transport::Web(group.tcp.clone(), 0),
+        Traffic::Web(_) => Transport::Web(tcp, 0),
         Traffic::Transfer(size, law) => {
             let mut rng = Rng::for_component(seed, &format!("size {}", group.flow_name(i)));
             let drawn = law.draw(size.amount(), &mut rng);
-            Transport::Transfer(group.tcp.clone(), segments(size, drawn, group.tcp.segment))
+            Transport::Transfer(tcp, segments(size, drawn, group.tcp.segment))
         }
     }
 }
@@ -287,6 +291,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
             host
         }
     };
+    let port = path.first().map(|link| net.links[*link as usize].rate);
     network::Flow {
         name,
         from,
@@ -298,6 +303,6 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
         marker: group.marker.as_ref().map(|m| (m.build)(&m.values, &context)),
         class,
         stop: group.stop.as_ref().map(|s| s.get(i)),
-        transport: transport(group, i, net.seed),
+        transport: transport(group, i, port, net.seed),
     }
 }

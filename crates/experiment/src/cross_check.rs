@@ -150,7 +150,8 @@ fn headroom(root: &Section<'_, '_>, model: &Model) {
         let Queues::One(queue) = &direction.queue else {
             let problem =
                 "a link with classes pauses nobody: all packets of a paused link are of one priority";
-            root.report().error(&place, problem, "remove pause, or the scheduler");
+            let remedy = "give the class that must lose nothing a link of its own, of its class's rate and with this pause; or remove pause";
+            root.report().error(&place, problem, remedy);
             continue;
         };
         let largest = model.groups.iter().map(Group::packet).max().unwrap_or(packet(&model.tcp));
@@ -202,7 +203,7 @@ fn line_rates(root: &Section<'_, '_>, model: &Model) {
             (_, Some(first)) => model.direction(*first as usize).rate,
             _ => continue,
         };
-        let line = group.tcp.settings.line_rate;
+        let Some(line) = group.tcp.settings.line_rate else { continue };
         let dcqcn = group.tcp.congestion == tcp::Congestion::Linux(tcp::control::Kind::Dcqcn);
         if !dcqcn || matches!(group.sends(), Traffic::Udp(_)) || line <= port {
             continue;

@@ -120,12 +120,16 @@ fn warnings(text: &str) -> Vec<String> {
 fn a_line_rate_above_the_ports_is_warned_of() {
     let text = incast(2, MARKS, DCQCN);
     assert!(warnings(&text).is_empty(), "{:?}", warnings(&text));
-    let said = warnings(&incast(2, MARKS, "congestion = \"dcqcn\""));
+    let said = warnings(&incast(2, MARKS, "congestion = \"dcqcn\", line_rate = \"40 Gbit/s\""));
     assert!(
         said.iter().any(|w| w.contains("a port of 10 Gbit/s, but DCQCN's line_rate is 40 Gbit/s")),
         "{said:?}"
     );
     assert!(warnings(&incast(2, MARKS, "congestion = \"dctcp\"")).is_empty());
+    // Where nothing is written it is the port's.
+    let unsaid = incast(2, MARKS, "congestion = \"dcqcn\"");
+    assert!(warnings(&unsaid).is_empty(), "{:?}", warnings(&unsaid));
+    assert_eq!(run(&unsaid).1("goodput"), run(&text).1("goodput"));
 }
 
 /// A pause spreads: the link before the paused one fills its own queue, which pauses those before it; where it does not, that queue loses.
@@ -242,7 +246,7 @@ fn asked(text: &str) -> Vec<u64> {
 #[test]
 fn with_the_room_that_check_asks_for_nothing_is_lost() {
     let mut pauses = 0.0;
-    for seed in 0..100 {
+    for seed in 0..40 {
         let limits = asked(&lossless_line(seed, &[1500; 16]));
         let text = lossless_line(seed, &limits);
         assert_eq!(asked(&text), vec![1500; 16], "{seed}");
@@ -255,10 +259,10 @@ fn with_the_room_that_check_asks_for_nothing_is_lost() {
         let counts = outcome.links.iter().flat_map(|l| &l.stats);
         pauses += counts.filter(|(n, _)| *n == "pauses").map(|(_, v)| *v as f64).sum::<f64>();
     }
-    assert!(pauses > 1000.0, "{pauses}");
+    assert!(pauses > 400.0, "{pauses}");
 }
 
-/// A link that would go on above the mark at which it is paused, and one that names half of it.
+/// A link that would go on above the mark at which it is paused, one that names half of it, and one with classes.
 #[test]
 fn a_pause_that_cannot_be_is_refused() {
     let said = |text: &str| {
@@ -269,4 +273,13 @@ fn a_pause_that_cannot_be_is_refused() {
     assert!(said(&text).contains("a link would go on at 31000 B, above the 30000 B"), "{}", said(&text));
     let text = paused(2, "10 MB", "30 kB", "20 kB").replace(", xon = \"20 kB\"", "");
     assert!(said(&text).contains("xon"), "{}", said(&text));
+    let class = "scheduler = \"priority\", classes = [{ name = \"a\", aqm = \"drop_tail\", limit = \"1 MB\" }, { name = \"b\", aqm = \"drop_tail\", limit = \"1 MB\" }]";
+    let text = paused(2, "10 MB", "30 kB", "20 kB").replace("aqm = \"drop_tail\", limit = \"10 MB\"", class);
+    let text = text.replace("rtt = \"20 us\"", "rtt = \"20 us\"\nclass = \"a\"");
+    assert!(said(&text).contains("a link with classes pauses nobody"), "{}", said(&text));
+    assert!(
+        said(&text).contains("give the class that must lose nothing a link of its own"),
+        "{}",
+        said(&text)
+    );
 }

@@ -99,8 +99,8 @@ inprofile_core::params! {
         /// Whether dctcp's packets are ECT(1), which queues with L4S take for L4S traffic (RFC 9331 §4.1), instead of ECT(0) (RFC 8257); for
         /// networks under one administration.
         ect1: bool = false;
-        /// The rate of dcqcn's port, at which a flow starts and which it never exceeds.
-        line_rate: Rate [POSITIVE] = Rate(40_000_000_000);
+        /// The rate of dcqcn's port, at which a flow starts and which it never exceeds. Default: that of its host's port, or of its first link.
+        line_rate: Option<Rate> [POSITIVE];
         /// The least time between two congestion notifications to a dcqcn sender.
         cnp_interval: Duration [NON_NEGATIVE] = Duration::from_micros(50);
         /// How often dcqcn's timer raises its rate (the paper's deployment: 55 us; QCN: 1.5 ms).

@@ -11,6 +11,7 @@
 
 use super::{Cause, Law, Sample, Window, least, most};
 use crate::tcp::Config;
+use inprofile_core::units::Rate;
 
 /// §3.1, g.
 const GAIN: f64 = 1.0 / 256.0;
@@ -22,6 +23,8 @@ const FAST_STEPS: u32 = 5;
 const HYPER: f64 = 10.0;
 /// The lowest rate is this share of the port's: QCN's 10 Mbit/s of 40 Gbit/s.
 const LOWEST: f64 = 1.0 / 4000.0;
+/// The ports of the paper's testbed (§6); what builds a flow says its own.
+const LINE_RATE: Rate = Rate(40_000_000_000);
 /// No window: what a control sets that has none.
 const NO_WINDOW: f64 = 1e9;
 
@@ -111,7 +114,7 @@ impl Dcqcn {
         let (settings, packet) = (&config.settings, f64::from(config.packet()));
         let segments = |bits: u64| bits as f64 / (8.0 * packet);
         let setting = Setting {
-            line: segments(settings.line_rate.0),
+            line: segments(settings.line_rate.unwrap_or(LINE_RATE).0),
             step: segments(settings.rate_increase.0),
             timer: settings.rate_timer.secs(),
             interval: settings.cnp_interval.secs(),
