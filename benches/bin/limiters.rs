@@ -1,4 +1,4 @@
-//! What holding an aggregate to a rate costs a packet: a token bucket, the fair policer, and a shaper, which has to keep what it delays.
+//! What holding an aggregate to a rate costs a packet: a token bucket, the fair policer with and without burst control, and a shaper, which has to keep what it delays.
 //!
 //! `bench-limiters [ROUNDS [FLOWS]]` prints JSON: CPU time a packet in ns of each round, every limiter in every round, their order
 //! changing. Flows send a fifth more than 100 Mbit/s together, in full packets at random moments; the bursts are 250 kB, and so is the
@@ -17,7 +17,7 @@ use inprofile_core::queue::pace::Pace;
 use inprofile_core::queue::{Item, Stamped};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
-use inprofile_core::units::{Backlog, Bytes, Rate, Time};
+use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Mark, Silent};
 
 const RATE: Rate = Rate(100_000_000);
@@ -121,11 +121,24 @@ fn main() {
         conforms: token_bucket::Conforms::AtLeast,
         action: Action::Drop,
     };
-    let fair = fair_policer::Params { rate: None, burst: BURST, queues: 1024, action: Action::Drop };
+    let fair = fair_policer::Params {
+        rate: None,
+        burst: BURST,
+        queues: 1024,
+        burst_control: None,
+        action: Action::Drop,
+    };
+    // Room for a fifth of a second's half as much again, so that burst control acts.
+    let controlled = fair_policer::Params {
+        burst: Backlog::Bytes(5_000_000.0),
+        burst_control: Some(Duration(200_000_000_000)),
+        ..fair.clone()
+    };
     let wire = [7_u8; SIZE as usize];
-    let measures: [(&str, &dyn Fn() -> Cost); 4] = [
+    let measures: [(&str, &dyn Fn() -> Cost); 5] = [
         ("token_bucket", &|| metered(&stream, &bucket)),
         ("fair_policer", &|| metered(&stream, &fair)),
+        ("burst_control", &|| metered(&stream, &controlled)),
         ("shaper", &|| shaped(&stream, |stamped| stamped, |_| ())),
         ("shaper_frames", &|| {
             shaped(
