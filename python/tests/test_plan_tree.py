@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from inprofile.cli import app
 from inprofile.experiment.scenario import Scenario
+from inprofile.run.storage import FolderInUse
 from inprofile.studies.plan.tree.answer import fits
 from inprofile.studies.plan.tree.htb import classes
 from inprofile.studies.plan.tree.network import TreeError, network_of
@@ -65,6 +66,45 @@ def test_a_link_carries_what_it_has_room_for() -> None:
     told = as_json(answer)
     assert told["places"][0]["too_many"]["breaks_first"]["level"] == "uplink"
     assert re.search(r"uplink-1 breaks first: \d+ contracts? missed, of whose IN packets", as_text(answer))
+
+
+def test_what_was_stopped_goes_on_to_the_same_answer(tmp_path: Path) -> None:
+    network = network_of(Scenario(TREE, "tree.toml"))
+    whole = as_json(fits(network))
+    made: list[int] = []
+
+    def stop(runs: int) -> None:
+        made.append(runs)
+        if runs >= 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fits(network, place=tmp_path / "runs", count=stop)
+    kept, made = max(made), []
+    assert as_json(fits(network, place=tmp_path / "runs", count=made.append)) == whole
+    assert 0 < max(made) <= whole["runs"] - kept
+    # Nothing is left to do; another share needs no other runs of what was tried.
+    made = []
+    assert as_json(fits(network, place=tmp_path / "runs", count=made.append)) == whole
+    assert made == []
+    with pytest.raises(FolderInUse, match="another experiment"):
+        fits(network_of(Scenario(TREE, "tree.toml").with_({"duration": "3 s"})), place=tmp_path / "runs")
+
+
+def test_the_answer_is_written_beside_its_runs(tmp_path: Path) -> None:
+    file, out = tmp_path / "tree.toml", tmp_path / "answer"
+    file.write_text(TREE)
+    asked = ["plan", "tree", str(file), "--out", str(out), "--json"]
+    first = CliRunner().invoke(app, asked)
+    assert first.exit_code == 0
+    told = json.loads(first.stdout)
+    assert told.pop("format") == 1
+    assert told.pop("files") == {"answer.json": str(out / "answer.json")}
+    assert json.loads((out / "answer.json").read_text()) == told
+    (out / "mine.txt").write_text("")
+    second = CliRunner().invoke(app, asked)
+    assert second.exit_code == 2
+    assert "mine.txt" in json.loads(second.stdout)["error"]
 
 
 def test_the_street_breaks_first_where_it_is_narrow() -> None:

@@ -245,6 +245,7 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
                 "met": _FLAG,
                 "runs": _WHOLE,
                 "places": _TABLES,
+                "files": _TABLE,
             },
         )
     ],

@@ -10,15 +10,14 @@ from typing import Annotated
 import typer
 
 from .._input import visible
-from ..run.storage import FolderInUse, check_folder, write_whole
+from ..run.storage import check_folder, write_whole
 from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Own, Refused, Yes, emit, full_disk, guarded, say
 from .effort import affordable, announce
-from .plan_runs import SHORT, kept_runs
+from .plan_runs import RUNS, SHORT, check_answer_place, kept_runs
 
 __all__ = ["sell"]
 
-RUNS = "runs"
 FILES = ("sell.svg", "answer.json")
 
 
@@ -111,13 +110,13 @@ def sell(
     runs = expected_runs(market, who)
     each = market.scenario.expected_packets(seeds=1)
     affordable(runs * each, yes, runs, jobs=jobs, less="a lower --kept or a shorter duration")
-    _check_place(place)
+    check_answer_place(place, FILES)
     print(f"About {runs:,} runs.", file=sys.stderr)
     announce([(market.scenario, runs)], jobs, kept=place / RUNS)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
     made = made_by(backend, jobs, slurm_set, place)
-    with made as where, full_disk(place / RUNS), kept_runs(place / RUNS) as count:
+    with made as where, full_disk(place / RUNS), kept_runs(place / RUNS, runs) as count:
         try:
             answer = found_for(
                 market,
@@ -141,12 +140,3 @@ def sell(
         say(f"{as_text(answer)}\n\n{answer.runs:,} runs. Written:\n{visible(lines)}")
     if answer.shown is None:
         raise typer.Exit(SHORT)
-
-
-def _check_place(out: Path) -> None:
-    names = (p.name for p in out.iterdir()) if out.is_dir() else ()
-    if others := sorted(n for n in names if n not in (RUNS, *FILES) and not n.startswith(".")):
-        raise FolderInUse(
-            f"{out} holds other things ({', '.join(others[:3])}):"
-            " choose a new or an empty folder for the answer"
-        )

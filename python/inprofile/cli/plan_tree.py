@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +10,15 @@ from typing import Annotated
 import typer
 
 from .._input import visible
+from ..run.storage import check_folder, write_whole
 from .backend import SlurmSet, Where, made_by
-from .common import File, Jobs, Json, Own, Refused, Set, Yes, emit, guarded, open_scenario, say
+from .common import File, Jobs, Json, Own, Refused, Set, Yes, emit, full_disk, guarded, open_scenario, say
 from .effort import affordable, announce
-from .plan_runs import SHORT
+from .plan_runs import RUNS, SHORT, check_answer_place, kept_runs
 
 __all__ = ["tree"]
+
+ANSWER = "answer.json"
 
 
 @guarded
@@ -48,6 +52,13 @@ def tree(
             help="Runs of each number that is tried; of the answer twice as many.",
         ),
     ] = 3,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for runs and answer, where the same question goes on; default: FILE-tree.",
+            show_default=False,
+        ),
+    ] = None,
     mechanism: Own = None,
     jobs: Jobs = None,
     backend: Where = "threads",
@@ -75,25 +86,29 @@ def tree(
         jobs=jobs,
         less="fewer --group or a shorter duration",
     )
+    place = out or Path(f"{file.stem}-tree")
+    check_answer_place(place, [ANSWER])
     print(f"About {runs:,} runs.", file=sys.stderr)
-    announce([(network.scenario, runs)], jobs)
-
-    def count(made: int) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{made:,} runs\r")
-
-    with made_by(backend, jobs, slurm_set, Path(f"{file.stem}-tree")) as where:
+    announce([(network.scenario, runs)], jobs, kept=place / RUNS)
+    place.mkdir(parents=True, exist_ok=True)
+    check_folder(place)
+    made = made_by(backend, jobs, slurm_set, place)
+    with made as where, full_disk(place / RUNS), kept_runs(place / RUNS, runs) as count:
         answer = fits(
             network,
             kinds,
             seeds=seeds,
             backend=where,
+            place=place / RUNS,
             tell=lambda text: print(visible(text, lines=False), file=sys.stderr),
             count=count,
         )
+    found = as_json(answer)
+    with full_disk(place / RUNS):
+        write_whole(place / ANSWER, (json.dumps(found, indent=1) + "\n").encode())
     if json_:
-        emit(as_json(answer))
+        emit({**found, "files": {ANSWER: str(place / ANSWER)}})
     else:
-        say(as_text(answer))
+        say(f"{as_text(answer)}\n\nWritten: {visible(str(place / ANSWER))}")
     if not answer.met:
         raise typer.Exit(SHORT)

@@ -1,54 +1,30 @@
-"""Runs of a plan: made once, kept in a folder, and taken from there when the same plan goes on.
-
-A run is kept under the digest of its experiment and its seed (`run.ledger` has the folder); of each run
-there are a few figures.
-"""
+"""The figures that plans of a link keep of their runs."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.contracts import BY_RUN
-from ...own.engine import __version__, engine_digest
-from ...run.ledger import Ledger, check_head
 from ...run.pieces import Piece
-from ...run.pool import Backend, Task
-from ...run.storage import ResultError
-from ...run.tables import Room, TooManyRows
+from ...run.pool import Backend
 from ..sweep.contracts import RunsOf
-from ..sweep.dataset import parquet, part_files
+from .store import Row, Store
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ...experiment.scenario import Scenario
 
 __all__ = ["FIGURES", "Bench", "RunFigures"]
 
 Array = NDArray[np.float64]
-HEAD = "plan.json"
-SAYS = {
-    "format": "another format",
-    "version": "another version of Inprofile",
-    "engine": "another build of the simulator",
-    "experiment": "another experiment",
-    "groups": "contracts of other groups",
-}
 #: What is kept of a run; missing where there is no such figure. `worst_flow` is text, `others_kept` the share
 #: of the contracts that was kept of groups that are not judged.
 FIGURES = (*BY_RUN, "delay_mean", "utilisation", "others_kept")
-_TABLE = "runs"
-_TABLES = ("metrics", "flows")
-"""The source of a run's figures."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +45,12 @@ class RunFigures:
         return int(self.values["all_contracts_kept"].sum())
 
 
-class Bench:
-    """Where a plan's runs are made."""
+class Bench(Store):
+    """Where a link's plan has its runs made."""
+
+    tables = ("metrics", "flows")
+    columns = (*FIGURES, "worst_flow")
+    texts = ("worst_flow",)
 
     def __init__(
         self,
@@ -80,174 +60,40 @@ class Bench:
         tell: Callable[[int], None],
         groups: Sequence[str] | None = None,
     ) -> None:
-        """Runs of variants of an experiment; kept in `place`, or nowhere. `tell` is told how many are made.
-
-        Where `groups` are given, the contracts of these alone are judged.
-
-        Raises FolderInUse where `place` has runs of something else, or holds other things.
-        """
-        head: dict[str, Any] = {
-            "format": 1,
-            "version": __version__,
-            "engine": engine_digest(),
-            "experiment": scenario.canonical,
-            **({} if groups is None else {"groups": sorted(groups)}),
-        }
+        """See `Store`. Where `groups` are given, the contracts of these alone are judged."""
         self._groups = groups
-        self._backend = backend
-        self._tell = tell
-        self._known: dict[tuple[str, int], dict[str, Any]] = {}
-        self._numbers: dict[str, int] = {}
-        self._scenarios: dict[str, Scenario] = {}
-        self._ledger: Ledger | None = None
-        self.made = 0
-        if place is not None:
-            check_head(place, HEAD, head, {key: text for key, text in SAYS.items() if key in head})
-            self._ledger = Ledger(place, HEAD, head)
-            self._take_up(place)
-
-    def _take_up(self, place: Path) -> None:
-        import pyarrow as pa
-
-        assert self._ledger is not None  # noqa: S101
-        room = Room()
-        try:
-            tables = [room.read(path) for path in part_files(place, _TABLE)]
-        except (pa.ArrowException, OSError, TooManyRows) as error:
-            raise ResultError(f"{place / _TABLE} cannot be read: {error}") from None
-        tables += [piece.tables[_TABLE] for piece in self._ledger.pieces.values()]
-        for table in tables:
-            for row in table.to_pylist():
-                self._numbers[row["digest"]] = row["setting"]
-                self._known[row["digest"], row["seed"]] = row
-
-    @property
-    def kept_before(self) -> int:
-        """Runs that were there already."""
-        return len(self._known) - self.made
+        super().__init__(scenario, place, backend, tell, {} if groups is None else {"groups": sorted(groups)})
 
     def run(self, asked: Sequence[tuple[Scenario, Sequence[int]]]) -> list[RunFigures]:
         """The figures of these experiments with these seeds, in order; what is not known is run."""
-        tasks: dict[int, Task] = {}
-        digests = []
-        for scenario, seeds in asked:
-            digest = hashlib.sha256(scenario.canonical.encode()).hexdigest()[:32]
-            digests.append(digest)
-            number = self._number_of(digest)
-            there = tasks[number].seeds if number in tasks else ()
-            missing = tuple(s for s in seeds if (digest, s) not in self._known and s not in there)
-            if missing:
-                tasks[number] = Task(number, scenario, there + missing, scenario.expected_packets(seeds=1))
-        if tasks:
-            self._make(list(tasks.values()))
-        return [self._runs(digest, seeds) for digest, (_, seeds) in zip(digests, asked, strict=True)]
+        pairs = zip(self.rows(asked), asked, strict=True)
+        return [_figures(rows, seeds) for rows, (_, seeds) in pairs]
 
-    def _make(self, tasks: Sequence[Task]) -> None:
-        by_number = {number: digest for digest, number in self._numbers.items()}
-        asked = [(task.setting, by_number[task.setting], task.seeds) for task in tasks]
-        parts = [asked, __version__, engine_digest()]
-
-        def done(piece: Piece) -> None:
-            self._keep(piece, by_number)
-
-        self._backend.begin(hashlib.sha256(json.dumps(parts).encode()).hexdigest(), done)
-        missing = [
-            replace(task, seeds=left)
-            for task in tasks
-            if (left := tuple(s for s in task.seeds if (by_number[task.setting], s) not in self._known))
-        ]
-        if missing:
-            self._backend.run(missing, _TABLES, done, self._beat)
-        self._backend.end()
-
-    def _number_of(self, digest: str) -> int:
-        """A setting's number. Those that are kept may have gaps: runs finish in any order until a kill."""
-        if digest not in self._numbers:
-            self._numbers[digest] = 1 + max(self._numbers.values(), default=-1)
-        return self._numbers[digest]
-
-    def _keep(self, piece: Piece, by_number: Mapping[int, str]) -> None:
-        import pyarrow as pa
-
-        rows = list(_reduced(piece, by_number, self._groups))
-        self.made += len(rows)
-        for row in rows:
-            self._known[row["digest"], row["seed"]] = row
-        if self._ledger is not None:
-            self._ledger.keep(Piece(piece.runs, {_TABLE: pa.Table.from_pylist(rows, schema=_schema())}))
-
-    def _beat(self, _: int) -> None:
-        if self._ledger is not None:
-            self._ledger.beat()
-        self._tell(self.made)
-
-    def _runs(self, digest: str, seeds: Sequence[int]) -> RunFigures:
-        rows = [self._known[digest, seed] for seed in seeds]
-        values = {name: np.array([_number(row.get(name)) for row in rows]) for name in FIGURES}
-        return RunFigures(tuple(seeds), values, tuple(row["worst_flow"] for row in rows))
-
-    def finish(self) -> None:
-        """All runs are made: they become one Parquet file."""
-        import pyarrow as pa
-
-        if self._ledger is None or not self._ledger.take_all():
-            return
-        runs: dict[int, list[int]] = {}
-        rows = sorted(self._known.values(), key=lambda row: (row["setting"], row["seed"]))
-        for row in rows:
-            runs.setdefault(row["setting"], []).append(row["seed"])
-        table = pa.Table.from_pylist(rows, schema=_schema())
-        # A new file, then the ledger, then the old file goes: what ends this in between loses no run.
-        old = list(self._ledger.parts)
-        number = next(n for n in count() if n not in old)
-        self._ledger.add_part(number, list(runs.items()), {_TABLE: parquet(table, {})})
-        self._ledger.finish(without=old)
-
-    def close(self) -> None:
-        """Put what is finished onto the disk, and let go of the folder."""
-        if self._ledger is not None:
-            try:
-                self._ledger.flush()
-            finally:
-                self._ledger.close()
+    def reduced(self, piece: Piece) -> Iterator[Row]:
+        """See `Store`."""
+        others: dict[tuple[int, int], dict[str, float]] = {}
+        columns = (piece.tables["metrics"][c].to_pylist() for c in ("setting", "seed", "name", "value"))
+        for setting, seed, name, value in zip(*columns, strict=True):
+            if name in FIGURES:
+                others.setdefault((setting, seed), {})[name] = value
+        flows, groups = piece.tables["flows"], self._groups
+        runs = RunsOf.of(flows)
+        judged = None if groups is None else np.isin(np.array(flows["group"].to_pylist()), list(groups))
+        found = runs.rows.figures(runs.starts, judged)
+        if judged is not None:
+            found["others_kept"] = runs.rows.figures(runs.starts, ~judged)["contracts_kept"]
+        worst = flows["flow"].take(runs.rows.worst(runs.starts)).to_pylist()
+        for i, (setting, seed) in enumerate(zip(runs.settings.tolist(), runs.seeds.tolist(), strict=True)):
+            figures: dict[str, float | None] = dict.fromkeys(FIGURES)
+            figures.update({name: x for name, values in found.items() if (x := float(values[i])) == x})
+            figures.update(others[setting, seed])
+            yield {"setting": setting, "seed": seed, "worst_flow": worst[i], **figures}
 
 
-def _schema() -> pa.Schema:
-    import pyarrow as pa
-
-    texts = [("digest", pa.string()), ("worst_flow", pa.string())]
-    first = [("setting", pa.uint32()), ("seed", pa.uint64())]
-    return pa.schema([*first, *((name, pa.float64()) for name in FIGURES), *texts])
+def _figures(rows: Sequence[Row], seeds: Sequence[int]) -> RunFigures:
+    values = {name: np.array([_number(row.get(name)) for row in rows]) for name in FIGURES}
+    return RunFigures(tuple(seeds), values, tuple(row["worst_flow"] for row in rows))
 
 
 def _number(x: float | None) -> float:
     return float("nan") if x is None else x
-
-
-def _reduced(
-    piece: Piece, by_number: Mapping[int, str], groups: Sequence[str] | None
-) -> Iterator[dict[str, Any]]:
-    """A row a run."""
-    others: dict[tuple[int, int], dict[str, float]] = {}
-    columns = (piece.tables["metrics"][c].to_pylist() for c in ("setting", "seed", "name", "value"))
-    for setting, seed, name, value in zip(*columns, strict=True):
-        if name in FIGURES:
-            others.setdefault((setting, seed), {})[name] = value
-    flows = piece.tables["flows"]
-    runs = RunsOf.of(flows)
-    judged = None if groups is None else np.isin(np.array(flows["group"].to_pylist()), list(groups))
-    found = runs.rows.figures(runs.starts, judged)
-    if judged is not None:
-        found["others_kept"] = runs.rows.figures(runs.starts, ~judged)["contracts_kept"]
-    worst = flows["flow"].take(runs.rows.worst(runs.starts)).to_pylist()
-    for i, (setting, seed) in enumerate(zip(runs.settings.tolist(), runs.seeds.tolist(), strict=True)):
-        figures: dict[str, float | None] = dict.fromkeys(FIGURES)
-        figures.update({name: x for name, values in found.items() if (x := float(values[i])) == x})
-        figures.update(others[setting, seed])
-        yield {
-            "setting": setting,
-            "seed": seed,
-            "digest": by_number[setting],
-            "worst_flow": worst[i],
-            **figures,
-        }

@@ -13,24 +13,20 @@ node, or all where none was missed there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ....experiment.scenario import Scenario
-from ....metrics.contract_figures import FlowRows
 from ....metrics.stats import Interval
-from ....run.experiments import run_many
 from ....run.pool import Backend, Local
-from ....run.results import Result
 from ..sell.answer import Point, share_bounds
+from .bench import EVERYWHERE, Bench
 from .network import Kind, Network, Place
 
 __all__ = ["SEEDS", "Answer", "Broken", "Fit", "Tried", "expected_runs", "fits"]
-
-Mask = NDArray[np.bool_]
 
 SEEDS = 3
 """Runs of a number that is tried, seeds from 1; of the answer twice as many, fresh ones."""
@@ -123,55 +119,52 @@ def fits(
     *,
     seeds: int = SEEDS,
     backend: Backend | None = None,
+    place: str | Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
     count: Callable[[int], None] = lambda _: None,
 ) -> Answer:
-    """Find how many more customers of each of these kinds fit, by default of all that have a contract."""
-    bench = _Bench(network, seeds, backend or Local(), count)
+    """Find how many more customers of each of these kinds fit, by default of all that have a contract.
+
+    Runs are kept in the folder `place`, and the same question goes on from there. Raises FolderInUse where it
+    has something else.
+    """
+    bench = Bench(network, None if place is None else Path(place), backend or Local(), count)
     asked = network.chosen(None) if kinds is None else list(kinds)
-    found = []
-    for place in network.places:
-        for kind in asked:
-            tell(f"{kind.name} below {place.node}")
-            found.append(_fit(bench, place, kind))
-    return Answer(network, tuple(found), bench.runs)
+    stall, found = _Stall(network, bench, seeds), []
+    try:
+        for node in network.places:
+            for kind in asked:
+                tell(f"{kind.name} below {node.node}")
+                found.append(_fit(stall, node, kind))
+        bench.finish()
+    finally:
+        bench.close()
+    return Answer(network, tuple(found), bench.made + bench.kept_before)
 
 
-class _Bench:
-    """Where numbers of customers are tried; a number that was run is not run again."""
+class _Stall:
+    """Where numbers of customers are tried."""
 
-    def __init__(self, network: Network, seeds: int, backend: Backend, count: Callable[[int], None]) -> None:
-        self.network, self.runs = network, 0
+    def __init__(self, network: Network, bench: Bench, seeds: int) -> None:
+        self.network, self._bench = network, bench
         self.seeds, self.fresh = range(1, seeds + 1), range(FRESH, FRESH + 2 * seeds)
-        self._backend, self._count = backend, count
-        self._known: dict[tuple[str, str, int, int], Tried] = {}
-        self._as_it_is: dict[int, Result] = {}
 
     def tried(self, place: Place, kind: Kind, more: int, seeds: range) -> Tried:
-        key = (place.node, kind.name, more, seeds.start)
-        if key not in self._known:
-            self._known[key] = _reduced(self.network, place, more, self._run(place, kind, more, seeds))
-        return self._known[key]
-
-    def _run(self, place: Place, kind: Kind, more: int, seeds: range) -> Result:
-        if more == 0 and seeds.start in self._as_it_is:
-            return self._as_it_is[seeds.start]
-        scenario: Scenario = self.network.experiment(kind, place, more)
-        (result,) = run_many([(scenario, tuple(seeds))], self._backend)
-        self.runs += len(seeds)
-        self._count(self.runs)
-        if more == 0:
-            self._as_it_is[seeds.start] = result
-        return result
+        scenario = self.network.experiment(kind, place, more)
+        (rows,) = self._bench.rows([(scenario, seeds)])
+        runs = [json.loads(row["figures"]) for row in rows]
+        below, everywhere = ([run[node] for run in runs] for node in (place.node, EVERYWHERE))
+        missed = below if any(run["kept"] < run["contracts"] for run in below) else everywhere
+        return Tried(more, _point(below, more), _point(everywhere, more), _broken(self.network, missed))
 
 
-def _fit(bench: _Bench, place: Place, kind: Kind) -> Fit:
-    network, there = bench.network, max(1, bench.network.customers(kind, place))
+def _fit(stall: _Stall, place: Place, kind: Kind) -> Fit:
+    network, there = stall.network, max(1, stall.network.customers(kind, place))
     by_contract = None if kind.contract is None else int(place.free / kind.contract * (1 + 1e-12))
     step, most = max(1, round(_STEP * there)), _RUNGS * there
 
     def holds(more: int) -> bool:
-        return bench.tried(place, kind, more, bench.seeds).fits(network.kept)
+        return stall.tried(place, kind, more, stall.seeds).fits(network.kept)
 
     low, high = 0, None
     if holds(0):
@@ -188,7 +181,7 @@ def _fit(bench: _Bench, place: Place, kind: Kind) -> Fit:
     # What fits on the seeds that it was chosen by is told by others.
     shown = too_many = None
     for _ in range(_TRIES if high != 0 else 0):
-        fresh = bench.tried(place, kind, low, bench.fresh)
+        fresh = stall.tried(place, kind, low, stall.fresh)
         if fresh.fits(network.kept):
             shown = fresh
             break
@@ -197,44 +190,21 @@ def _fit(bench: _Bench, place: Place, kind: Kind) -> Fit:
             break
         low, high = max(0, low - step), low
     if too_many is None and high is not None:
-        too_many = bench.tried(place, kind, high, bench.seeds)
+        too_many = stall.tried(place, kind, high, stall.seeds)
     return Fit(place, kind, shown, too_many, by_contract)
 
 
-def _reduced(network: Network, place: Place, more: int, result: Result) -> Tried:
-    table, seeds = result.flows, result.seeds
-    rows = FlowRows(table, None)
-    groups = table["group"].combine_chunks().dictionary_encode()
-    here = np.array(network.below(groups.dictionary.to_pylist(), place))[groups.indices.to_numpy()]
-    below, everywhere = (_point(rows, seeds, more, which) for which in (here, np.ones(len(here), bool)))
-    missed = rows.has & ~rows.kept
-    if (missed & here).any():
-        missed &= here
-    return Tried(more, below, everywhere, _broken(network, result, missed))
+def _point(runs: Sequence[Mapping[str, Any]], more: int) -> Point:
+    wanted, kept = (tuple(run[key] for run in runs) for key in ("contracts", "kept"))
+    return Point(more, wanted, kept, float("nan"), float("nan"))
 
 
-def _point(rows: FlowRows, seeds: Sequence[int], more: int, which: Mask) -> Point:
-    has, kept = ((of & which).reshape(len(seeds), -1) for of in (rows.has, rows.kept))
-    wanted = tuple(map(int, has.sum(axis=1)))
-    return Point(more, wanted, tuple(map(int, kept.sum(axis=1))), float("nan"), float("nan"))
-
-
-def _broken(network: Network, result: Result, missed: Mask) -> Broken:
+def _broken(network: Network, runs: Sequence[Mapping[str, Any]]) -> Broken:
     """Where the flows whose contracts were missed, of all seeds, lost most."""
-    import pyarrow as pa
-
-    lost = result.drops
-    if not missed.any() or lost.num_rows == 0:
-        return Broken(None, None, 0.0, "IN", int(missed.sum()))
-    keys = pa.table({key: result.flows[key] for key in ("seed", "flow")}).filter(pa.array(missed))
-    own = lost.join(keys, ["seed", "flow"], join_type="inner")
-    for colour, columns in (("IN", ("in",)), ("all", ("in", "out", "red"))):
-        packets = sum(own[c].to_numpy().astype("int64") for c in columns) if own.num_rows else np.zeros(0)
-        if packets.sum() == 0:
-            continue
-        places = own["place"].combine_chunks().dictionary_encode()
-        at = np.bincount(places.indices.to_numpy(), weights=packets)
-        link = places.dictionary[int(at.argmax())].as_py()
-        share = float(at.max() / at.sum())
-        return Broken(link, network.level_of(link), share, colour, int(missed.sum()))
-    return Broken(None, None, 0.0, "IN", int(missed.sum()))
+    missed = sum(run["contracts"] - run["kept"] for run in runs)
+    for colour in ("IN", "all"):
+        lost: Counter[str] = sum((Counter(run[colour]) for run in runs), Counter())
+        if lost:
+            link = min(lost, key=lambda at: (-lost[at], at))
+            return Broken(link, network.level_of(link), lost[link] / lost.total(), colour, missed)
+    return Broken(None, None, 0.0, "IN", missed)
