@@ -49,8 +49,8 @@ class Scenario:
         How many, their lookahead in seconds, the share of the work in the largest, how many times as fast it
         should be, why it is in one piece.
         """
-    def expected_memory(self) -> tuple[float, float]:
-        """The least memory in bytes: of a run, and of its result."""
+    def expected_memory(self) -> tuple[float, float, float]:
+        """The least memory in bytes: of a run in one piece, of each part more, and of its result."""
     def warnings(self) -> str:
         """JSON list of problems that do not prevent a run."""
     def describe(self) -> str:
@@ -86,13 +86,13 @@ def tables_together(results: list[tuple[int, Results]], names: list[str]) -> lis
 
 def run(
     jobs: list[tuple[Scenario, list[int]]],
-    threads: int,
+    side_by_side: int,
     trace: bool,
     done: Callable[[int, Results], None],
     progress: Callable[[int, int, float], None],
     per_run: int = 1,
 ) -> None:
-    """Run every seed of every job on `threads` threads, each in up to `per_run` parts on as many of them.
+    """Run every seed of every job, so many at a time, each in up to `per_run` parts on as many threads.
 
     `done(index, results)` is called on this thread as soon as a job's last seed has finished,
     `progress(finished, all, under_way)` a few times a second; `under_way` is what the runs that have not

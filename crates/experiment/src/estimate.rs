@@ -3,7 +3,7 @@
 //! A flow is taken to send as fast as the slowest link on its route, one window per round trip, or its source allows.
 //! Where the flows of a link want more than its rate, TCP flows are scaled down in proportion; datagrams are not.
 //! Acknowledgements and retransmissions are not counted. It serves to predict how long a run takes, not as a result.
-//! And of memory, the least: what flows and their access links take, without packets and losses.
+//! And of memory, the least: what flows and their access links take, without packets and losses, in one piece and in parts.
 
 use inprofile_core::units::{Backlog, Duration, Time};
 
@@ -16,12 +16,24 @@ const FLOW: f64 = 1000.0;
 const HOST: f64 = 600.0;
 /// Bytes of a flow in the result of a run that is over.
 const RESULT: f64 = 800.0;
+/// Bytes of a flow, with its host, in each part of a run but its own. Measured likewise.
+const ELSEWHERE: f64 = 1200.0;
 
-/// The least memory, in bytes: of a run, and of its result.
-pub(crate) fn memory(model: &Model) -> (f64, f64) {
+/// The least memory in bytes of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    /// In one piece.
+    pub run: f64,
+    /// In each part more.
+    pub part: f64,
+    /// Of its result.
+    pub result: f64,
+}
+
+pub(crate) fn memory(model: &Model) -> Memory {
     let hosts = model.groups.iter().filter(|g| matches!(g.source, Source::Hosts(_)));
     let (flows, hosts) = (model.flows() as f64, hosts.map(|g| g.count as f64).sum::<f64>());
-    (flows * FLOW + hosts * HOST, flows * RESULT)
+    Memory { run: flows * FLOW + hosts * HOST, part: flows * ELSEWHERE, result: flows * RESULT }
 }
 
 /// The rate of a group without congestion.

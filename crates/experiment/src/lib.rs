@@ -32,6 +32,7 @@ use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Outcome;
 
 pub use catalogue::catalogue;
+pub use estimate::Memory;
 pub use metrics::Metric;
 pub use schema::schema;
 use text::Document;
@@ -192,9 +193,9 @@ impl Scenario {
         self.model.flows()
     }
 
-    /// The least memory in bytes: of a run, and of its result.
+    /// The least memory of its runs.
     #[must_use]
-    pub fn expected_memory(&self) -> (f64, f64) {
+    pub fn expected_memory(&self) -> Memory {
         estimate::memory(&self.model)
     }
 

@@ -1,6 +1,7 @@
 //! An experiment as Python holds it: checked, or refused with every problem.
 
 use inprofile_experiment as scenario;
+use inprofile_experiment::Memory;
 use inprofile_experiment::text::extends::{self, Base};
 use inprofile_experiment::text::{Document, Problem};
 use inprofile_sim::parts::balance::balanced;
@@ -99,9 +100,10 @@ impl Scenario {
         (found.cut.parts(), found.cut.lookahead().secs(), found.largest, found.speed_up, whole)
     }
 
-    /// The least memory in bytes: of a run, and of its result.
-    fn expected_memory(&self) -> (f64, f64) {
-        self.inner.expected_memory()
+    /// The least memory in bytes: of a run in one piece, of each part more, and of its result.
+    fn expected_memory(&self) -> (f64, f64, f64) {
+        let Memory { run, part, result } = self.inner.expected_memory();
+        (run, part, result)
     }
 
     /// JSON list of problems that do not prevent a run.

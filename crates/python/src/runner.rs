@@ -49,24 +49,24 @@ type Jobs = [(Py<Scenario>, Vec<u64>)];
 /// A run's names and outcome, or what a mechanism in Python raised.
 type Ran = PyResult<(Names, Result<Outcome, Failure>)>;
 
-/// Run every seed of every job on `threads` threads.
+/// Run every seed of every job, `side_by_side` of them at a time.
 ///
 /// `done(index, results)` is called on this thread as soon as a job's last seed has finished,
 /// `progress(finished, all, under_way)` a few times a second: runs finished, runs in all, and those under way, each
-/// counted by the share of its time that is simulated. Each run is in up to `per_run` parts on as many of the threads, where that is expected to be
+/// counted by the share of its time that is simulated. Each run is in up to `per_run` parts on as many threads, where that is expected to be
 /// faster. Ctrl-C raises KeyboardInterrupt.
 #[pyfunction]
-#[pyo3(signature = (jobs, threads, trace, done, progress, per_run = 1))]
+#[pyo3(signature = (jobs, side_by_side, trace, done, progress, per_run = 1))]
 pub fn run(
     py: Python<'_>,
     jobs: Vec<(Py<Scenario>, Vec<u64>)>,
-    threads: usize,
+    side_by_side: usize,
     trace: bool,
     done: Py<PyAny>,
     progress: Py<PyAny>,
     per_run: u32,
 ) -> PyResult<()> {
-    if threads == 0 || per_run == 0 {
+    if side_by_side == 0 || per_run == 0 {
         return Err(PyValueError::new_err("threads: at least 1"));
     }
     let mut tasks = Vec::new();
@@ -77,15 +77,15 @@ pub fn run(
         tasks.extend(seeds.iter().enumerate().map(|(place, &seed)| Task { job, place, seed }));
     }
     // Python code runs one call at a time: more threads would only pass the interpreter lock to and fro.
-    let (threads, per_run) = match jobs.iter().any(|(s, _)| !s.get().own.is_empty()) {
+    let (side_by_side, per_run) = match jobs.iter().any(|(s, _)| !s.get().own.is_empty()) {
         true => (1, 1),
-        false => ((threads / per_run as usize).max(1), per_run),
+        false => (side_by_side, per_run),
     };
     let stop = Arc::new(AtomicBool::new(false));
     let next = AtomicUsize::new(0);
     py.detach(|| {
         let (sender, receiver) = channel();
-        let running: Vec<Running> = (0..threads.min(tasks.len())).map(|_| Running::default()).collect();
+        let running: Vec<Running> = (0..side_by_side.min(tasks.len())).map(|_| Running::default()).collect();
         std::thread::scope(|scope| {
             for mine in &running {
                 let (sender, tasks, jobs, stop, next) = (sender.clone(), &tasks, &jobs, &stop, &next);

@@ -50,8 +50,9 @@ def check(
 
         say(in_parts(scenario, threads_per_run))
     if scenario.flows >= MANY:
-        memory = gigabytes(scenario.expected_memory(seeds=1))
-        say(f"Its {scenario.flows:,} flows take at least {memory} of memory in each run.")
+        memory = gigabytes(scenario.expected_memory(1, threads_per_run, threads_per_run))
+        parts = f" in {threads_per_run} parts" * (threads_per_run > 1)
+        say(f"Its {scenario.flows:,} flows take at least {memory} of memory in each run{parts}.")
     if planned is not None:
         of_plan, packets = planned
         say(f"A plan takes about {of_plan:,} runs, {packets_text(packets)}, {long(packets)}.")

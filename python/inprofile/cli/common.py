@@ -82,8 +82,8 @@ PerRun = Annotated[
     typer.Option(
         min=1,
         max=MOST_THREADS,
-        help="Of these threads, how many each run has: its network is cut along links with a delay, where"
-        " that is expected to be faster. Does not change any result.",
+        help="Of these threads, how many each run has at most: its network is cut along links with a delay,"
+        " where that is expected to be faster. Does not change any result.",
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]

@@ -29,10 +29,13 @@ def gigabytes(bytes_: float) -> str:
     return f"{bytes_ / 1e9:.2g} GB"
 
 
-def _less(scenario: Scenario, seeds: Sequence[int], there: float, at_once: int) -> str:
-    """The remedy that makes it fit: fewer at a time, else fewer seeds, else fewer flows."""
-    for jobs in range(at_once - 1, 0, -1):
-        if scenario.expected_memory(seeds, jobs) <= there:
+def _less(scenario: Scenario, seeds: Sequence[int], there: float, at_once: int, per_run: int) -> str:
+    """The remedy that makes it fit: fewer at a time or in fewer parts, else fewer seeds, else fewer flows."""
+    for runs in range(at_once - 1, 0, -1):
+        if scenario.expected_memory(seeds, runs * per_run, per_run) <= there:
+            return f"--jobs {runs * per_run}"
+    for jobs in range(per_run - 1, 0, -1):
+        if scenario.expected_memory(seeds, jobs, per_run) <= there:
             return f"--jobs {jobs}"
     for runs in range(len(seeds) - 1, 0, -1):
         if scenario.expected_memory(seeds[:runs], 1) <= there:
@@ -41,19 +44,21 @@ def _less(scenario: Scenario, seeds: Sequence[int], there: float, at_once: int) 
     return f"a count of at most {fewer:,} in all, and --jobs 1 --seeds 1"
 
 
-def room_for(scenario: Scenario, seeds: Sequence[int], jobs: int | None) -> None:
+def room_for(scenario: Scenario, seeds: Sequence[int], jobs: int | None, threads_per_run: int = 1) -> None:
     """Say what very many flows take; refuse what is more than memory holds."""
     flows = scenario.flows
     if flows < MANY:
         return
-    from ..run.pool import threads
+    from ..run.pool import shared_out
 
-    needed, there = scenario.expected_memory(seeds, jobs), physical()
-    runs, at_once = len(seeds), min(len(seeds), threads(jobs))
+    needed, there = scenario.expected_memory(seeds, jobs, threads_per_run), physical()
+    at_once, per_run = shared_out(jobs, threads_per_run)
+    runs, at_once = len(seeds), min(len(seeds), at_once)
+    parts = f" in up to {per_run} parts" * (per_run > 1)
     what = (
-        f"{flows:,} flows in {runs:,} run{'s' * (runs != 1)}, {at_once} at a time:"
+        f"{flows:,} flows in {runs:,} run{'s' * (runs != 1)}, {at_once} at a time{parts}:"
         f" at least {gigabytes(needed)} of memory, of {gigabytes(there)}"
     )
     if needed > there:
-        raise Refused(f"{what}: write {_less(scenario, seeds, there, at_once)}")
+        raise Refused(f"{what}: write {_less(scenario, seeds, there, at_once, per_run)}")
     print(f"{what}. Building takes about {flows * A_FLOW:.0f} s a run.", file=sys.stderr, flush=True)

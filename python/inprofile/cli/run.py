@@ -129,7 +129,7 @@ def run(
     packets = scenario.expected_packets(which)
     chosen = tuple(scenario.seeds) if which is None else seeds_in_order(which)
     runs = len(chosen)
-    room_for(scenario, chosen, jobs)
+    room_for(scenario, chosen, jobs, threads_per_run)
     affordable(packets, yes, runs, traced=trace)
     announce([(scenario, runs * (TRACED if trace else 1.0))], jobs)
     for warning in scenario.warnings:
@@ -137,10 +137,11 @@ def run(
     # Before the runs, as it refuses links that are not there.
     _write_packets(scenario, chosen[0], pcap, at or [], snaplen, ns2_trace)
     from ..run.experiments import run_many
-    from ..run.pool import Local, in_parts
+    from ..run.pool import Local, in_parts, shared_out
 
     if threads_per_run > 1:
-        print(in_parts(scenario, threads_per_run, chosen[0], trace=trace), file=sys.stderr)
+        of_each = shared_out(jobs, threads_per_run)[1]
+        print(in_parts(scenario, of_each, chosen[0], trace=trace), file=sys.stderr)
 
     with progress(f"{scenario.title}, {packets_text(packets)}") as tell:
         where = Local(jobs, tell.under_way, threads_per_run)

@@ -189,21 +189,25 @@ class Scenario:
         """
         return self._inner.expected_packets() * len(self.seeds if seeds is None else seeds_in_order(seeds))
 
-    def expected_memory(self, seeds: Seeds | None = None, jobs: int | None = None) -> float:
+    def expected_memory(
+        self, seeds: Seeds | None = None, jobs: int | None = None, threads_per_run: int = 1
+    ) -> float:
         """The least memory in bytes for its runs: those under way, and the results of those that are over.
 
-        It is what flows and their hosts take, without packets. `seeds` and `jobs` as `run` takes them.
+        It is what flows and their hosts take, without packets; runs on several threads are taken to be in as
+        many parts. `seeds`, `jobs` and `threads_per_run` as `run` takes them.
 
         >>> from inprofile import STARTER
         >>> parse(STARTER).expected_memory(seeds=1)
         6400.0
         """
-        from ..run.pool import threads
+        from ..run.pool import shared_out
 
-        running, result = self._inner.expected_memory()
+        whole, part, result = self._inner.expected_memory()
         runs = len(self.seeds if seeds is None else seeds_in_order(seeds))
-        at_once = min(runs, threads(jobs))
-        return at_once * running + (runs - at_once) * result
+        at_once, per_run = shared_out(jobs, threads_per_run)
+        at_once = min(runs, at_once)
+        return at_once * (whole + (per_run - 1) * part) + (runs - at_once) * result
 
     def check(self) -> Check:
         """The experiment as it will run: effective values and warnings. Printing it draws the topology."""
@@ -252,9 +256,9 @@ class Scenario:
         """Run it once a seed.
 
         `seeds` is how many (1 … n) or which; default: as many as the experiment says. `jobs` is the number
-        of threads; default: one per core. Each run has `threads_per_run` of them, where it is expected to be
-        faster in parts. None of these changes a single bit of any run. `trace` keeps every verdict with the
-        figures behind it. `progress` is told runs finished and runs in all.
+        of threads; default: one per core. Each run has up to `threads_per_run` of them, where it is expected
+        to be faster in parts. None of these changes a single bit of any run. `trace` keeps every verdict with
+        the figures behind it. `progress` is told runs finished and runs in all.
 
         >>> from inprofile import STARTER
         >>> parse(STARTER).with_(duration="30 s").run(seeds=[3, 7]).seeds

@@ -16,7 +16,17 @@ from .pieces import Gathered, Piece
 from .runnable import Runnable
 from .storage import TABLES
 
-__all__ = ["Backend", "BackendError", "Local", "Task", "chunked", "in_parts", "run_each", "threads"]
+__all__ = [
+    "Backend",
+    "BackendError",
+    "Local",
+    "Task",
+    "chunked",
+    "in_parts",
+    "run_each",
+    "shared_out",
+    "threads",
+]
 
 #: Data packets of runs that one thread makes in one go: some hundredths of a second.
 _CHUNK_PACKETS = 20_000
@@ -84,7 +94,7 @@ class Local:
         under_way: Callable[[float], None] | None = None,
         threads_per_run: int = 1,
     ) -> None:
-        """On `jobs` threads, one a core by default, of which each run has `threads_per_run`.
+        """On `jobs` threads, one a core by default, of which each run has up to `threads_per_run`.
 
         `under_way` is told what the runs are worth that have not finished, by the time that is simulated.
         """
@@ -176,6 +186,16 @@ def threads(jobs: int | None) -> int:
     return jobs
 
 
+def shared_out(jobs: int | None, threads_per_run: int) -> tuple[int, int]:
+    """How many runs at a time, and on how many threads each: `jobs` threads at most in all.
+
+    >>> shared_out(5, 2), shared_out(2, 8), shared_out(3, 1)
+    ((2, 2), (1, 2), (3, 1))
+    """
+    per_run = min(threads_per_run, threads(jobs))
+    return threads(jobs) // per_run, per_run
+
+
 def run_each(
     work: Sequence[tuple[Runnable, Sequence[int]]],
     jobs: int,
@@ -188,7 +208,7 @@ def run_each(
 ) -> None:
     """Run every experiment with its seeds; `done(index, results)` has each as soon as it is finished.
 
-    Each run has `threads_per_run` of the `jobs` threads. `progress(finished, all)` is told of runs,
+    Each run has up to `threads_per_run` of the `jobs` threads. `progress(finished, all)` is told of runs,
     `under_way` what those that have not finished are worth. What any of them raises ends the runs, and so
     does Ctrl-C (KeyboardInterrupt). Where a mechanism is written in Python, the first run that has it is made
     twice: NotDeterministic says that the two differ.
@@ -208,7 +228,8 @@ def run_each(
             _same_twice(scenario, seeds[0])
     try:
         chosen = [(s._inner, list(seeds)) for s, seeds in work]
-        _internal.run(chosen, jobs, trace, done, tell, threads_per_run)
+        at_once, per_run = shared_out(jobs, threads_per_run)
+        _internal.run(chosen, at_once, trace, done, tell, per_run)
     finally:
         spent(own, time.process_time() - began)
 
