@@ -24,7 +24,7 @@ fn in_parts(network: Network, cut: &Cut, threads: usize) -> Outcome {
     parts::run(network, cut, threads, &AtomicBool::new(false), &AtomicU64::new(0)).expect("it runs")
 }
 
-/// Equal but for the number of events: what crosses from one part to another is an event there.
+/// Equal but for the number of events: each part has its own for what ends windows and the run, and links catch up at other times.
 fn assert_same(whole: &Outcome, mut parts: Outcome, text: &str) {
     parts.events = whole.events;
     // As text: gauges may be NaN.

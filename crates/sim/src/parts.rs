@@ -64,7 +64,7 @@ fn made_ready(networks: Vec<Network>, plan: &Plan, cut: &Cut, threads: usize) ->
 }
 
 /// Runs a network to its end in these parts on up to so many threads. The outcome is that of [`run_seen`], but for
-/// [`Outcome::events`]: what crosses from one part to another is an event there.
+/// [`Outcome::events`]: each part has its own for what ends windows and the run, and links catch up at other times.
 ///
 /// # Errors
 /// See [`run_seen`].

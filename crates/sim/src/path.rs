@@ -133,7 +133,13 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A packet will reach the far end of a link at `there`. Returns its position and its shape, if its next hop can be computed
     /// now; perhaps as an acknowledgement.
     #[inline(always)]
-    fn finish_hop(&mut self, slot: u32, position: u32, hop: Hop, there: C) -> Option<(u32, Shape)> {
+    pub(crate) fn finish_hop(
+        &mut self,
+        slot: u32,
+        position: u32,
+        hop: Hop,
+        there: C,
+    ) -> Option<(u32, Shape)> {
         if hop.next == NextStep::Receive {
             return if there <= self.end { self.receive(slot, there) } else { None };
         }

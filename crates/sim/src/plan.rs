@@ -38,7 +38,7 @@ impl Plan {
         let services = if by_events {
             vec![Service::ByEvents; network.links.len()]
         } else {
-            services(network, &immediate_acks, &crossing)
+            services(network, &immediate_acks)
         };
         let lookahead = lookahead(network, &services, &crossing);
         let marked = cut.iter().flat_map(|_| &network.flows).map(|f| f.marker.is_some()).collect();
@@ -154,20 +154,13 @@ fn feeders(network: &Network, immediate_ack: &[bool]) -> Vec<Feeder> {
 /// How each link is served, where only results count and not the order in which they are found.
 ///
 /// Cut through: only one other link feeds it, and nobody tells its discipline anything. Where it is served packet by packet nobody
-/// watches it either, and it may tick. Packets enter it in the order in which they enter the link before. What comes over a link of
-/// `crossing` comes by an event.
-fn services(network: &Network, immediate_ack: &[bool], crossing: &[bool]) -> Vec<Service> {
+/// watches it either, and it may tick. Packets enter it in the order in which they enter the link before.
+fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service> {
     // Acknowledgements that a queue observes have to arrive at its node by an event.
     let mut by_events = vec![false; network.links.len()];
     let observers = observers(network);
     for f in &network.flows {
         for (_, next) in f.back.iter().zip(f.back.iter().skip(1)).filter(|(l, _)| observers.contains_key(l)) {
-            by_events[*next as usize] = true;
-        }
-    }
-    for f in network.flows.iter().filter(|_| !crossing.is_empty()) {
-        let links = || f.path.iter().chain(&f.back);
-        for (_, next) in links().zip(links().skip(1)).filter(|(l, _)| crossing[**l as usize]) {
             by_events[*next as usize] = true;
         }
     }

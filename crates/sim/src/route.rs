@@ -36,7 +36,7 @@ pub enum NextStep {
     OnDemand,
     /// The receiver is cut through likewise: it takes the packet and acknowledges it.
     Receive,
-    /// The far end is in another part of the run, where the arrival is an event.
+    /// The far end is in another part of the run, which goes on with [`Hop::there`].
     Leave,
 }
 
@@ -47,6 +47,8 @@ pub struct Hop {
     pub link: u32,
     /// The events at its far end.
     pub next: NextStep,
+    /// The same if all is in one part.
+    pub there: NextStep,
     /// Whether the route ends with it.
     pub last: bool,
 }
@@ -74,14 +76,14 @@ impl Routes {
     ) -> Route {
         let hop = |(i, &link): (usize, &u32)| {
             let services = &plan.services;
-            let next = match links.get(i + 1) {
-                _ if plan.crosses(link) => NextStep::Leave,
+            let there = match links.get(i + 1) {
                 Some(&after) if services[after as usize] == Service::CutThrough => NextStep::CutThrough,
                 Some(&after) if services[after as usize].is_fed_by(link) => NextStep::OnDemand,
                 None if received => NextStep::Receive,
                 _ => NextStep::Arrive,
             };
-            Hop { link, next, last: i + 1 == links.len() }
+            let next = if plan.crosses(link) { NextStep::Leave } else { there };
+            Hop { link, next, there, last: i + 1 == links.len() }
         };
         *index.entry(links.iter().enumerate().map(hop).collect()).or_insert_with_key(|hops| {
             self.hops.extend(hops);

@@ -11,7 +11,7 @@ use crate::network::{Network, SignalPath};
 use crate::packet::InFlight;
 use crate::parts::Part;
 use crate::plan::Plan;
-use crate::route::Service;
+use crate::route::{Hop, Service};
 use crate::tcp::{ByteOption, Delays, Sack};
 use crate::world::World;
 
@@ -90,7 +90,6 @@ struct Letter {
     packet: InFlight,
     /// When, as [`Clock::bits`].
     at: u64,
-    link: u32,
     /// Whether it has a SACK option.
     sack: bool,
     /// Whether its slot holds anything else.
@@ -129,7 +128,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.packets.remove(slot);
         border.crossed += 1;
         border.soonest = border.soonest.min(at.bits());
-        out.packets.push(Letter { packet, at: at.bits(), link, sack, notes });
+        out.packets.push(Letter { packet, at: at.bits(), sack, notes });
     }
 
     /// The signals just posted on a path will arrive at `at`. False: they stay in this part.
@@ -157,7 +156,13 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 self.packets.set_delays(slot, delays);
                 self.packets.set_byte_option(slot, bytes);
             }
-            self.schedule_arrival(at, letter.link, slot);
+            // From here on it goes on as in one piece: what can be computed now needs no event.
+            let position = self.packets.get(slot).position();
+            let hop = self.routes.hop(position);
+            let hop = Hop { next: hop.there, ..hop };
+            if let Some((position, shape)) = self.finish_hop(slot, position, hop, at) {
+                self.pass_links(slot, position, shape, at);
+            }
         }
         for (at, path, signals) in parcel.signals.drain(..) {
             self.signals.expect(path, signals);
