@@ -2,8 +2,9 @@
 //! line for each opportunity to deliver 1,500 bytes, with its time in whole milliseconds. The last time is the length of the
 //! trace, after which it starts over.
 //!
-//! An opportunity serves the packets that came by its time, in order, up to its 1,500 bytes: several small ones, or a part of
-//! one, whose rest the next opportunity delivers. What it cannot use is lost to the link.
+//! An opportunity serves the packets that came before its time, in order, up to its 1,500 bytes: several small ones, or a part of
+//! one, whose rest the next opportunity delivers. What it cannot use is lost to the link. What comes at its very time comes too late, as
+//! there, where opportunities that are due are used up before a packet is put into the queue.
 
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 
@@ -64,14 +65,11 @@ impl Trace {
         Time((number / n).saturating_mul(self.lasts().0).saturating_add(in_round))
     }
 
-    /// The number of the first opportunity at or after a time.
-    fn first_from(&self, at: Time) -> u64 {
-        let n = self.times.len() as u64;
-        let lasts = self.lasts().0;
-        // At the turn of rounds the last opportunity of one and what is at 0 in the next are at the same time.
-        let round = (at.0 / lasts).saturating_sub(u64::from(at.0.is_multiple_of(lasts)));
-        let since = at.0 - round * lasts;
-        round * n + self.times.partition_point(|ms| u64::from(*ms) * MS < since) as u64
+    /// The number of the first opportunity after a time.
+    fn first_after(&self, at: Time) -> u64 {
+        let (lasts, n) = (self.lasts().0, self.times.len() as u64);
+        let (round, since) = (at.0 / lasts, at.0 % lasts);
+        round * n + self.times.partition_point(|ms| u64::from(*ms) * MS <= since) as u64
     }
 }
 
@@ -95,14 +93,14 @@ impl TraceState {
     /// and a picosecond at least.
     pub fn serialise(&mut self, arrived: Time, begins: Time, size: Bytes) -> Duration {
         let mut need = size.0;
-        if arrived <= self.open.0 {
+        if arrived < self.open.0 {
             let used = need.min(self.open.1);
             need -= used;
             self.open.1 -= used;
         }
         if need > 0 {
             let more = need.div_ceil(OPPORTUNITY);
-            let last = self.next.max(self.trace.first_from(arrived)) + more - 1;
+            let last = self.next.max(self.trace.first_after(arrived)) + more - 1;
             self.next = last + 1;
             self.open = (self.trace.time(last), more * OPPORTUNITY - need);
         }
@@ -137,8 +135,9 @@ mod tests {
         assert_eq!(ends(0, fourth, 40), ms(6));
         // What is left of an opportunity is not for packets that come later.
         assert_eq!(ends(9, ms(9), 40), ms(10));
-        // At its very time it still serves.
-        assert_eq!(ends(11, ms(11), 40), Time(11 * MS + 1));
+        // At its very time it is too late, whether all of it was used or not.
+        assert_eq!(ends(11, ms(11), 40), ms(12));
+        assert_eq!(ends(12, ms(12), 40), ms(15));
     }
 
     #[test]
@@ -148,7 +147,7 @@ mod tests {
         assert_eq!((trace.lasts(), trace.longest_gap()), (Duration(100 * MS), Duration(60 * MS)));
         // The last of a round and the first of the next at the same time: both are opportunities.
         assert_eq!([4, 5, 6].map(|k| trace.time(k)), [ms(100), ms(100), ms(110)]);
-        assert_eq!([0, 1, 100, 101, 200].map(|t| trace.first_from(ms(t))), [0, 1, 4, 6, 9]);
+        assert_eq!([0, 1, 99, 100, 101, 200].map(|t| trace.first_after(ms(t))), [1, 1, 4, 6, 6, 11]);
     }
 
     proptest! {
@@ -173,7 +172,7 @@ mod tests {
                 number += 1;
                 let mut room = OPPORTUNITY;
                 let (mut came, mut size) = (came, size);
-                while came <= at && room > 0 {
+                while came < at && room > 0 {
                     let need = left.take().map_or(size, |(_, need)| need);
                     let used = need.min(room);
                     room -= used;
