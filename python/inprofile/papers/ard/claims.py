@@ -226,7 +226,7 @@ def _not_yet(differences: list[float]) -> str | None:
 
 def _a7(s: Schemes) -> list[Comparison]:
     what, kept = "admitted IN", s.bounds.number("kept")
-    compared = _steadier_and_more(s, what, "admitted_in", "admitted_std")
+    compared = _steadier_and_more(s, what, "admitted_in", "admitted_std", _permits_less(s))
     if compared:
         over = list(s["ard"]["admitted_over_tpr"])
         compared.append(
@@ -250,8 +250,21 @@ def _a10(s: Schemes) -> list[Comparison]:
     return _steadier_and_more(s, "arriving IN", "lambda_in", "arrived_std")
 
 
-def _steadier_and_more(s: Schemes, what: str, rate: str, deviation: str) -> list[Comparison]:
-    """Whether an IN rate is "stabilized and increased" (§2.2, §III)."""
+def _permits_less(s: Schemes) -> str | None:
+    """Why what is admitted cannot exceed the λ_IN before, if so: each packet takes a token."""
+    tpr, before = (float(s["ard"][name].mean()) for name in ("tpr", "lambda_in_before"))
+    if tpr >= before:
+        return None
+    return f"the TPR is {tpr / before:.3f} of the λ_IN before, and no more than the TPR can be admitted"
+
+
+def _steadier_and_more(
+    s: Schemes, what: str, rate: str, deviation: str, obstacle: str | None = None
+) -> list[Comparison]:
+    """Whether an IN rate is "stabilized and increased" (§2.2, §III).
+
+    `obstacle`: why it cannot be above the λ_IN of the interval before, if so.
+    """
     if s.inert("ard"):
         return []
     ard = s["ard"]
@@ -266,6 +279,7 @@ def _steadier_and_more(s: Schemes, what: str, rate: str, deviation: str) -> list
             "above",
             unit="bit/s",
             topology=s.title,
+            obstacle=obstacle,
             effect=of_base(ard["lambda_in_before"], 0.05, third),
         ),
         # Without this a rise that comes with time alone would pass for the marker's doing.
@@ -312,7 +326,8 @@ def _a8(s: Schemes) -> list[Comparison]:
 def _fewer(s: Schemes, base: str, obstacle: str | None) -> Comparison:
     """Whether the core drops fewer packets under ARD than under `base`."""
     likely = 'half of what the edge drops: those are "likely" to have been dropped in the core'
-    return s.pair("ard", base).compare(
+    # Where packets are dropped, not what for: blind drops at the edge would move as many.
+    return replace(s.pair("ard", base), placebos={}).compare(
         f"drops at the core, ARD below {s.titles[base]}",
         "drops_core",
         "below",

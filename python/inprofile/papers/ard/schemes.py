@@ -78,7 +78,7 @@ class Schemes:
     def unphased(self, plain: Measures | None, jittered: Measures | None) -> str | None:
         """Why RIO has no phase effect, if so: jitter at the senders, which ends it, changes nothing."""
         if plain is None or jittered is None:
-            return None
+            return "whether there is a phase effect to mitigate was not tried here, by jitter at the senders"
         with_, without = (float(m["queue_cycle"].mean()) for m in (plain, jittered))
         if with_ - without > PHASE.size:
             return None
