@@ -29,13 +29,13 @@ HEADS = (
     "best effort gets",
 )
 CAPTION = (
-    "Measured on 10 Mbit/s at mean queueing delays of 8 to 39 ms, eight seeds: ten flows with contracts of"
-    " 200 kbit/s to 1 Mbit/s, beside ten without one; or ten flows with equal contracts and round trips of"
-    " 60 ms, or of 20 to 200 ms. Where several schemes keep as much, to within 2 % of what was bought, the"
-    " simplest is named first, and settings and figures are its: the one with the fewest settings, and of"
-    " those with as many the one whose queue keeps fewer averages. TWAM, which its paper's page advises, is"
-    " for something else: where every flow has a contract and less is sold than the link carries, it shares"
-    " out what is left. Beside best effort it breaks contracts."
+    "Measured on 10 Mbit/s at mean queueing delays of 8 to 39 ms, eight seeds: ten flows with contracts"
+    " of 200 kbit/s to 1 Mbit/s, 60 % of the link together, beside ten without one; or ten flows with"
+    " contracts of 800 kbit/s and round trips of 60 ms, or of 20 to 200 ms. Where several schemes keep"
+    " within 2 % of the most, the simplest is named first: the one with the fewest settings, then the one"
+    " whose queue keeps the fewest averages. Settings and figures are of that one. TWAM, which its paper's"
+    " page advises, is for something else: where every flow has a contract and less is sold than the link"
+    " carries, it shares out what is left. Beside best effort it breaks contracts."
 )
 _CLASSIC = "Reno of the ns-2 era"
 #: In the words of who has a link.
