@@ -80,7 +80,7 @@ IN_PART = {
         for claim in ("B3", "B4", "B5", "B8", "B9", "B13", "B14")
         for setup in ("fits-counts", "one-count")
     },
-    # Two set-ups are run with --full only; of the advised queue, what C1, C2, C3 and C10 are about is run in any case.
+    # Two set-ups are run with --full only; of the advised queue C1, C2, C3 and C10 are run in any case.
     "probe": {
         *((f"C{n}", setup) for n in (*range(1, 13), 14, 15) for setup in ("ns2", "floyd93-wait")),
         *((f"C{n}", "ns2-wait") for n in (*range(4, 10), 11, 12, 14, 15)),
