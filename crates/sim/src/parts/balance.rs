@@ -15,9 +15,9 @@ use crate::plan::shares;
 /// What is done for a data packet and its acknowledgement, in nanoseconds: at the sender, at the receiver, at a link that is reported, at
 /// one of a flow's own; at each end of a link from one part to another. In proportion as `bench-parts` measures them in a tree of ten
 /// thousand flows, and as long as they take where everything is in a cache near the processor.
-const SEND: f64 = 230.0;
-const RECEIVE: f64 = 90.0;
-const LINK: f64 = 30.0;
+const SEND: f64 = 190.0;
+const RECEIVE: f64 = 100.0;
+const LINK: f64 = 40.0;
 const OWN_LINK: f64 = 5.0;
 const CROSS: f64 = 14.0;
 /// A flow made ready, in every part; likewise.
