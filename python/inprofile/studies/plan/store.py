@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -44,7 +45,7 @@ _TABLE = "runs"
 _FIRST = ("setting", "seed", "digest")
 
 
-class Store:
+class Store(ABC):
     """The runs of variants of an experiment, each a row."""
 
     tables: Sequence[str]
@@ -103,9 +104,9 @@ class Store:
         """Runs that were there already."""
         return len(self._known) - self.made
 
+    @abstractmethod
     def reduced(self, piece: Piece) -> Iterator[Row]:
         """A row a run, with its setting and seed."""
-        raise NotImplementedError
 
     def rows(self, asked: Sequence[tuple[Scenario, Sequence[int]]]) -> list[list[Row]]:
         """The rows of these experiments with these seeds, in order; what is not known is run."""
