@@ -253,6 +253,8 @@ def _cells(**changes: Mapping[str, float]) -> dict[Cell, Measures]:
                 # No two cells alike: the same sample twice would count as one comparison.
                 values[name] = value * wobble * (1 + 1e-6 * len(made))
             values["fi"] = np.minimum(values["fi"], 1.0)
+            if c.setup == STEADY:
+                values["fi_later"] = values["fi"]
             made[c] = Measures(SEEDS, values, {})
     return made
 
@@ -290,7 +292,7 @@ def test_drop_tail_has_the_papers_buffer_and_none_of_reds_parameters() -> None:
     assert not any(job.cell.sweep == DROP_TAIL[0] for batch in jobs(coarse) for job in batch)
 
 
-def test_where_the_first_20_s_are_not_steady_they_are_too_short() -> None:
+def test_where_the_first_20_s_are_not_as_later_ones_they_are_too_short() -> None:
     made = _cells()
     for cell, m in made.items():
         if cell.setup == STEADY:

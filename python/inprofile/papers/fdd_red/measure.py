@@ -112,6 +112,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         values["full_from"] = full_from(sent)
         traces["sent"] = _trace(times, sent, index)
         traces["queue"] = _trace(*_steps(t, packets, 0.1), index)
+    else:
+        values.update(_later(series, window))
     for i in range(FLOWS):
         for what, name in (("cwnd", "cwnd"), ("received", "rate")):
             one = series.get(f"tcp.{i}", what)
@@ -127,6 +129,17 @@ def _in_events(result: Result, seeds: tuple[int, ...]) -> Array:
         for name in ("loss_synchronisation", "loss_synchronisation_random")
     ]
     return np.where(found[1] > 0, found[0] / found[1], 1.0)
+
+
+def _later(series: Series, window: list[float]) -> dict[str, Array]:
+    """Jain's index of the flows' rates between two samples, averaged over the window; none if unsampled."""
+    found = [series.get(f"tcp.{i}", "received") for i in range(FLOWS)]
+    known = [one for one in found if one is not None]
+    if len(known) < FLOWS:
+        return {}
+    t, rates = known[0][0], np.stack([received for _, received in known])
+    rates = rates[:, :, (t > window[0]) & (t <= window[1])]
+    return {"fi_later": (rates.sum(axis=0) ** 2 / (FLOWS * (rates**2).sum(axis=0))).mean(axis=1)}
 
 
 def _windows_apart(series: Series, window: list[float]) -> dict[str, Array]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm
-from ...metrics.stats import SHARE, ci95
+from ...metrics.stats import SHARE, UNLIKE, ci95
 from .. import Cell, Paper
 from ..effects import of_base
 from ..judge import Comparison, Effect, Finding
@@ -212,18 +212,36 @@ def best_effort_left(paper: Paper, cells: Cells, setup: str) -> list[Array]:
 
 
 def b15(paper: Paper, cells: Cells, setup: str) -> Finding:
-    """B15: the smaller profiles pay."""
+    """B15: of what assured flows get beyond their profiles, the two smallest get a smaller share."""
     runs = of_table_1(paper, cells, setup)
-    group, profile = min(profiles(paper).items(), key=lambda item: item[1])
-    rio, plus = (printed_table(paper, s).numbers("throughput")[0] for s in titles(paper))
+    groups = list(profiles(paper))
+    ours: dict[str, Array] = {}
+    printed: dict[str, float] = {}
+    for scheme in titles(paper):
+        measured = [_sent_out(runs[scheme], g) * (1 - runs[scheme][f"loss_out:{g}"]) for g in groups]
+        ours[scheme] = _of_two_smallest(paper, np.array(measured))
+        table = printed_table(paper, scheme)
+        sent, lost = (np.array(table.numbers(name)[: len(groups)]) for name in ("marked_out", "loss_out"))
+        printed[scheme] = float(_of_two_smallest(paper, sent * (1 - lost)))
     paid = Comparison(
-        f"throughput of the {in_kbit(profile)} flow beyond its profile, RI+O − RIO",
-        list(runs["rio-plus-out"][f"throughput:{group}"] - runs["rio"][f"throughput:{group}"]),
+        "share of the assured flows' OUT packets that the two smallest profiles get, RI+O − RIO",
+        list(ours["rio-plus-out"] - ours["rio"]),
         "below",
-        unit="bit/s",
-        effect=Effect(abs(plus - rio) / 10, "a tenth of the change that Table I prints"),
+        bounds=UNLIKE,
+        effect=Effect(abs(printed["rio-plus-out"] - printed["rio"]) / 2, "half of the change of Table I"),
     )
-    return Finding("B15", setup, [paid])
+    told = ", ".join(
+        f"{title} {printed[scheme]:.3g}, here {mean_pm(ours[scheme])}"
+        for scheme, title in titles(paper).items()
+    )
+    note = f"The two smallest profiles' share of the OUT packets that get through, by Table I: {told}."
+    return Finding("B15", setup, [paid], notes=[note])
+
+
+def _of_two_smallest(paper: Paper, got: Array) -> Array:
+    """The share of the two smallest profiles in what all assured flows get: flows, or flows × seeds."""
+    smallest = np.argsort(list(profiles(paper).values()))[:2]
+    return np.asarray(got[smallest].sum(axis=0) / np.maximum(got.sum(axis=0), 1e-9))
 
 
 def b16(paper: Paper, cells: Cells, setup: str) -> Finding:
