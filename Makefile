@@ -136,6 +136,7 @@ FUZZ := -Cpasses=sancov-module \
 
 fuzz: ## Fuzz with libFuzzer, two minutes a target (SECONDS=n for another time; needs a nightly compiler)
 	$(say) "Fuzz"
+	@cp Cargo.lock fuzz/Cargo.lock
 	@cd fuzz && host=$$(rustc +nightly -vV | sed -n 's/^host: //p') && \
 		RUSTFLAGS="$(FUZZ)" cargo +nightly build --quiet --release --target "$$host" --bins && \
 		for body in import packet receiver router scenario; do \
@@ -290,24 +291,24 @@ target/tools/sbom/bin/cyclonedx-py:
 	@$(PYTHON) -m venv target/tools/sbom
 	@target/tools/sbom/bin/python -m pip --quiet --disable-pip-version-check install cyclonedx-bom==7.5.0
 
+LOCK := target/uv/bin/uv pip compile --quiet --python-version 3.11 --upgrade --generate-hashes --no-annotate --no-emit-index-url \
+	--no-emit-find-links --custom-compile-command "make requirements"
+# $(call locked,name of the file,group,files before it): what the group needs beyond those files, the last of which it includes
+locked = @$(LOCK) --group $(2) $(addprefix --constraint ,$(3)) $$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' $(3)) >target/locked && \
+	{ echo "-r $(lastword $(3))"; sed '/^\# The following packages were excluded/,$$d' target/locked; } >requirements-$(1).txt
+
 requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
 	@$(PYTHON) -m venv target/uv && target/uv/bin/python -m pip --quiet --disable-pip-version-check install uv
-	@for kind in "" "-dev"; do \
-		target/uv/bin/uv pip compile --quiet --python-version 3.11 --upgrade --generate-hashes \
-			--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
-			$${kind:+--group tools} pyproject.toml -o requirements$$kind.txt; \
-	done
-	@for kind in docs page; do \
-		target/uv/bin/uv pip compile --quiet --python-version 3.11 --upgrade --generate-hashes \
-			--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
-			--constraint requirements-dev.txt --group $$kind -o requirements-$$kind.txt; \
-	done
+	@$(LOCK) pyproject.toml -o requirements.txt >target/locked
+	$(call locked,dev,tools,requirements.txt)
+	$(call locked,docs,docs,requirements.txt requirements-dev.txt)
+	$(call locked,page,page,requirements.txt requirements-dev.txt)
 
 clean: ## Remove everything that was made
 	rm -rf $(VENV) target dist inprofile._internal.data web/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find python -name __pycache__ -prune -exec rm -rf {} + ; find python -name '*.so' -delete
 
-$(VENV)/.packages: requirements-dev.txt
+$(VENV)/.packages: requirements.txt requirements-dev.txt
 	$(call needs,$(PYTHON),Python is missing: apt-get install python3 python3-venv; or say which: make PYTHON=python3.12)
 	$(call needs,cargo,Rust is missing: install it with rustup ($(RUST_VERSION) or newer) and put cargo on the PATH)
 	$(call needs,cc,A C compiler is missing; Rust links with it: apt-get install gcc libc6-dev)

@@ -16,10 +16,8 @@ ALLOWED = re.compile(r"(0BSD|Apache|BSD|CC0|ISC|MIT|MPL|Mozilla|PSF|Zlib)")
 
 
 def pins(text: str) -> list[str]:
-    """The entries, each one line."""
-    lines = [
-        line for line in text.replace("\\\n", " ").splitlines() if line and not line.lstrip().startswith("#")
-    ]
+    """The entries, each one line, without those of the file that it is beside (`-r`)."""
+    lines = [line for line in text.replace("\\\n", " ").splitlines() if not line.startswith(("#", "-r "))]
     return [" ".join(line.split()) for line in lines]
 
 
@@ -30,7 +28,7 @@ def unfit(pin: str) -> bool:
 @pytest.mark.parametrize("file", PINS, ids=lambda file: file.name)
 def test_every_package_is_pinned_with_hashes_and_from_the_index(file: Path) -> None:
     found = pins(file.read_text("utf-8"))
-    assert len(found) > 2
+    assert len(found) > 1
     assert [pin for pin in found if unfit(pin)] == []
     assert unfit("a>=1") and unfit("a==1") and unfit("a @ https://example.org/a.whl")  # noqa: PT018
 

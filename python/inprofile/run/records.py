@@ -9,12 +9,12 @@ __all__ = ["record_lines"]
 
 WIDTH = 120
 """The longest value written on one line, in characters."""
-RECORD = 1_000
-"""A member of a list stands on a line of its own up to this many characters."""
+RECORD = 2_000
+"""The longest record on one line: a member of a list, or what holds nothing but plain values."""
 
 
 def record_lines(value: Any) -> str:
-    """Lay out what JSON can hold: what is short on one line, each member of a list on its own.
+    """Lay out what JSON can hold: what is short on one line, and so is each record.
 
     >>> rows = [{"id": "A1", "text": "x" * 60}, {"id": "A2", "text": "y" * 60}]
     >>> print(record_lines({"seeds": [1, 2], "rows": rows}), end="")
@@ -33,7 +33,11 @@ def record_lines(value: Any) -> str:
 
 def _laid_out(value: Any, depth: int, room: int) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    if len(text) <= room or not isinstance(value, dict | list) or not value:
+    if not isinstance(value, dict | list):
+        return text
+    members_of = value.values() if isinstance(value, dict) else value
+    plain = not any(isinstance(member, dict | list) for member in members_of)
+    if len(text) <= (RECORD if plain else room):
         return text
     if isinstance(value, dict):
         members = [
