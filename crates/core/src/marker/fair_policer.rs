@@ -15,6 +15,7 @@ use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, FlowId, Packet};
 use crate::params::{Bounds, Build, Context, Fault, Warning};
 use crate::rng::Rng;
+use crate::signal::{Signal, TOKENS};
 use crate::units::{Backlog, Duration, PS_PER_S, Rate, Time};
 use crate::verdict::{Mark, Why};
 use phantom::Phantom;
@@ -107,6 +108,13 @@ impl FairPolicer {
 }
 
 impl Mechanism for FairPolicer {
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        if signal.topic == TOKENS {
+            self.phantom.pay(now);
+            self.phantom.keep_at_most((signal.value.max(0.0) * BYTE as f64) as u128);
+        }
+    }
+
     fn gauges(&self, now: Time, show: Gauge<'_>) {
         let mut phantom = self.phantom.clone();
         phantom.pay(now);
@@ -311,6 +319,25 @@ mod tests {
         }
         // It sends 190 packets a second, of 500 that the rate has, and some trains are too long.
         assert!((15_000..19_000).contains(&total), "{total} in {at} ps");
+    }
+
+    /// Told how much may pass, as a router tells the marker of a changed file, it lets no more pass at once, and the whole rate in the long run.
+    #[test]
+    fn it_holds_no_more_than_it_is_told() {
+        for params in [params(500.0), controlled(500.0)] {
+            let mut m = params.build(&CONTEXT);
+            let now = Time(10_000_000_000_000);
+            m.signal(now, &Signal { topic: TOKENS, flow: None, value: 30_000.0 });
+            assert!(m.phantom.adds_up());
+            let at_once = (0..100).filter(|_| mark(&mut m, now, 1, 1500)).count();
+            assert_eq!(at_once, 20);
+            // Twice the burst's time at the rate, in which what is missing is paid for beside the flow; then the flow has the rate alone.
+            pass(&mut m, 10_000, 2_000, 12, 1);
+            assert!(m.phantom.adds_up());
+            let passed = pass(&mut m, 12_000, 4_000, 12, 1);
+            assert!((1_995..=2_255).contains(&passed), "{passed}");
+            assert_eq!(m.phantom.active(), 1);
+        }
     }
 
     /// Three flows, of which the first sends four packets to the others' one, at twice the rate: capitals pass.

@@ -180,6 +180,25 @@ fn values_are_shown_as_they_are() {
     }
 }
 
+/// A marker that the kernel's datapath has not is refused with what to write instead; the other datapath has it, its warnings told.
+#[test]
+fn a_fair_policer_is_refused_in_the_kernel() {
+    let text = |datapath: &str, burst: &str| {
+        format!(
+            "inside = \"a\"\noutside = \"b\"\n{datapath}\n[[upstream.customers]]\nname = \"alice\"\nprefix = \"10.0.0.1\"\ncontract = \"6 Mbit/s\"\nmarker = {{ kind = \"fair_policer\", burst = \"{burst}\", burst_control = \"200 ms\" }}\n"
+        )
+    };
+    let problems = read(&text("datapath = \"kernel\"\n[upstream]", "750 kB")).unwrap_err();
+    let words = "there is no fair_policer in the kernel's datapath\n  write one of token_bucket,";
+    assert!(
+        matches!(&problems[..], [one] if one.contains(words) && one.contains("or datapath = \"user\"")),
+        "{problems:#?}"
+    );
+    let user = "[upstream]\nrate = \"9 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"90 packets\" }";
+    let warned = |burst| read(&text(user, burst)).unwrap().1.iter().any(|w| w.contains("burst_control"));
+    assert!(!warned("750 kB") && warned("200 kB"));
+}
+
 /// A second meter behind the customers' is not there: a law that is gets a customer with all prefixes, any other the other datapath.
 #[test]
 fn an_aggregate_is_refused_in_the_kernel_with_what_to_write_instead() {

@@ -157,6 +157,40 @@ fn a_policed_customer_keeps_to_his_contract() {
     assert_eq!((arrived, waiting), (sent + policed, 0));
 }
 
+/// A fair policer of 6 Mbit/s with a burst of 500 packets: burst control holds who sends sixteen times the rate to what is paid once it has let by 75 of
+/// them, within 100 ms, and without it the burst passes. A reload that takes it away gives nobody a burst.
+#[test]
+fn burst_control_caps_a_burst_also_across_a_reload() {
+    let table = |n: u32, control: &str| {
+        format!(
+            "[[upstream.customers]]\nname = \"c{n}\"\nprefix = \"10.0.0.{n}\"\ncontract = \"6 Mbit/s\"\nmarker = {{ kind = \"fair_policer\", burst = \"750 kB\"{control} }}\n"
+        )
+    };
+    let control = ", burst_control = \"100 ms\"";
+    let mut bench = Bench::new(&[table(0, control), table(1, "")].concat());
+    // At the beginning of a period of the clock's.
+    bench.now = 100 * MS;
+    let policed = |bench: &mut Bench, name: &str| bench.counts(name, Cause::named("policed"));
+    for ms in 0..100 {
+        for c in [0, 1] {
+            (0..8).for_each(|_| bench.send(c, 1500));
+        }
+        bench.advance(MS);
+        assert!(ms > 0 || policed(&mut bench, "c0").3 == 0);
+    }
+    let (held, free) = (policed(&mut bench, "c0"), policed(&mut bench, "c1"));
+    assert_eq!((held.0, free.0), (800, 800));
+    let passed = (held.0 - held.3, free.0 - free.3);
+    assert!((76..=76 + 50).contains(&passed.0) && (540..=560).contains(&passed.1), "{passed:?}");
+    bench.reload(&[table(0, ""), table(1, control)].concat());
+    for c in [0, 1] {
+        (0..800).for_each(|_| bench.send(c, 1500));
+    }
+    bench.advance(100 * MS);
+    let then = (policed(&mut bench, "c0").3 - held.3, policed(&mut bench, "c1").3 - free.3);
+    assert!((800 - then.0) + passed.0 <= 550 && then.1 >= 799, "{then:?} of 800 each");
+}
+
 /// Who stays keeps his packets, his counts and his tokens, wherever he is in the file now; who goes is drained; nothing is lost.
 #[test]
 fn a_reload_keeps_who_stays_and_drains_who_goes() {

@@ -25,7 +25,7 @@ pub(super) struct Phantom {
     burst: u128,
     /// What each queue that held something all along has been paid.
     paid: u128,
-    /// By flow: what `paid` will be when all that it let by is paid for.
+    /// By flow: what `paid` will be when all that it let by is paid for. The last is no flow's: see [`Phantom::keep_at_most`].
     settled: Vec<u128>,
     /// Flows that let by what is not paid for.
     owing: Ends,
@@ -71,7 +71,7 @@ impl Phantom {
         let control = period.map(|period| Control {
             period,
             ends: Time::ZERO + period,
-            empty_at: vec![0; queues],
+            empty_at: vec![0; queues + 1],
             queued: BinaryHeap::with_capacity(queues),
             passed: vec![0; queues],
             seen: Vec::new(),
@@ -81,7 +81,7 @@ impl Phantom {
             rate,
             burst,
             paid: 0,
-            settled: vec![0; queues],
+            settled: vec![0; queues + 1],
             owing: BinaryHeap::with_capacity(queues),
             level: 0,
             at: Time::ZERO,
@@ -91,7 +91,7 @@ impl Phantom {
     }
 
     pub fn queues(&self) -> usize {
-        self.settled.len()
+        self.settled.len() - 1
     }
 
     /// How much more may pass, of all flows.
@@ -183,16 +183,8 @@ impl Phantom {
         {
             return false;
         }
-        if owed == 0 {
-            self.owing.push(Reverse((self.paid + size, flow)));
-        }
-        self.settled[i] = self.paid + owed + size;
-        self.level += size;
+        self.owe(flow, size);
         if let Some(control) = &mut self.control {
-            if held == 0 {
-                control.queued.push(Reverse((self.paid + size, flow)));
-            }
-            control.empty_at[i] = self.paid + held + size;
             control.passed[i] += size;
             if !control.is_seen[i] {
                 control.is_seen[i] = true;
@@ -204,6 +196,30 @@ impl Phantom {
             }
         }
         true
+    }
+
+    /// No more than this may pass, of all flows: what is missing is paid for as if one more flow had let it by.
+    pub fn keep_at_most(&mut self, room: u128) {
+        let excess = self.room().saturating_sub(room);
+        if excess > 0 {
+            self.owe(self.queues() as u32, excess);
+        }
+    }
+
+    /// So much more of this flow is to be paid for.
+    fn owe(&mut self, flow: u32, size: u128) {
+        let until = |ends: &mut [u128], queue: &mut Ends| {
+            let end = &mut ends[flow as usize];
+            if *end <= self.paid {
+                queue.push(Reverse((self.paid + size, flow)));
+            }
+            *end = (*end).max(self.paid) + size;
+        };
+        until(&mut self.settled, &mut self.owing);
+        if let Some(control) = &mut self.control {
+            until(&mut control.empty_at, &mut control.queued);
+        }
+        self.level += size;
     }
 
     /// Whether the sums are those of the counters.
