@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -205,6 +206,15 @@ def test_any_bytes_are_refused_or_diagnosed(policed: Frames, tmp_path: Path) -> 
                 assert str(place) in str(error)  # noqa: PT017 - what else is raised fails the test
 
 
+def told_by(*words: str) -> dict[str, Any]:
+    """What --json prints, which keeps to its schema."""
+    told: dict[str, Any] = json.loads(CliRunner().invoke(app, ["diagnose", *words, "--json"]).stdout)
+    whole = output_schema()
+    jsonschema.validate(told, {"$ref": "#/$defs/diagnose", "$defs": whole["$defs"]})
+    assert {*told} <= {*whole["$defs"]["diagnose"]["properties"]}
+    return told
+
+
 def test_the_command_prints_draws_and_keeps_to_its_schema(policed: Frames, tmp_path: Path) -> None:
     place, drawing = policed.write(tmp_path / "a.cap", "pcap"), tmp_path / "a.svg"
     done = CliRunner().invoke(app, ["diagnose", str(place), "--figure", str(drawing)])
@@ -212,10 +222,7 @@ def test_the_command_prints_draws_and_keeps_to_its_schema(policed: Frames, tmp_p
     assert "Rate   2 Mbit/s [" in done.stdout
     assert 'inprofile plan policer --rate "2 Mbit/s"' in done.stdout
     assert "tokens" in drawing.read_text("utf-8")
-    told = json.loads(CliRunner().invoke(app, ["diagnose", str(place), "--json"]).stdout)
-    whole = output_schema()
-    jsonschema.validate(told, {"$ref": "#/$defs/diagnose", "$defs": whole["$defs"]})
-    assert {*told} <= {*whole["$defs"]["diagnose"]["properties"]}
+    told_by(str(place))
     done = CliRunner().invoke(app, ["diagnose", str(place), "--figure", str(tmp_path / "no" / "a.svg")])
     assert done.exit_code == 2
     done = CliRunner().invoke(app, ["diagnose", str(place), "--at", "access"])
@@ -257,9 +264,7 @@ def test_intervals_of_iperf3(
 ) -> None:
     place = tmp_path / "iperf.json"
     place.write_text(json.dumps(iperf(intervals, protocol)))
-    told = json.loads(CliRunner().invoke(app, ["diagnose", str(place), "--json"]).stdout)
-    whole = output_schema()
-    jsonschema.validate(told, {"$ref": "#/$defs/diagnose", "$defs": whole["$defs"]})
+    told = told_by(str(place))
     assert told["kind"] == kind
     assert told["unknown"]
     if kind == "possible":
@@ -298,14 +303,11 @@ def test_an_experiment_and_a_result_are_captured(tmp_path: Path) -> None:
     place = tmp_path / "e.toml"
     place.write_text(case.text)
     short = ["--set", "duration=8 s"]
-    of_file = json.loads(CliRunner().invoke(app, ["diagnose", str(place), *short, "--json"]).stdout)
-    assert (
-        CliRunner()
-        .invoke(app, ["run", str(place), "--seeds", "1", *short, "--out", str(tmp_path / "r")])
-        .exit_code
-        == 0
-    )
-    of_result = json.loads(CliRunner().invoke(app, ["diagnose", str(tmp_path / "r"), "--json"]).stdout)
+    of_file = told_by(str(place), *short)
+    result = str(tmp_path / "r")
+    made = CliRunner().invoke(app, ["run", str(place), "--seeds", "1", *short, "--out", result])
+    assert made.exit_code == 0
+    of_result = told_by(result)
     assert of_file["kind"] == of_result["kind"]
     assert of_file["rate"] == of_result["rate"]
     done = CliRunner().invoke(app, ["diagnose", str(place), "--at", "nowhere"])

@@ -175,6 +175,13 @@ def _rate(rows: Sequence[_Row]) -> float:
     return 8 * sum(row.size for row in rows) / (rows[-1].end - rows[0].start)
 
 
+def _bursts(rows: Sequence[_Row], first: int, rate: float) -> tuple[float, float]:
+    """Bounds of the burst (bytes): what had passed before the first interval with losses, and after it."""
+    filled = rate / 8 * (rows[first].start - rows[0].start)
+    before = sum(row.size for row in rows[:first])
+    return max(0.0, before - filled), max(0.0, before + rows[first].size - filled)
+
+
 def _tcp(rows: Sequence[_Row]) -> Intervals:
     seconds = rows[-1].end - rows[0].start
     lossy = [i for i, row in enumerate(rows) if row.lost]
@@ -199,13 +206,7 @@ def _tcp(rows: Sequence[_Row]) -> Intervals:
         kind = "loss" if lossy else "none"
         return Intervals(kind, None, None, None, goodput, loss, tuple(said), (capture,))
     rate, rates = _plateau(rows)
-    first = lossy[0]
-    before = sum(row.size for row in rows[:first])
-    until = before + rows[first].size
-    bursts = (
-        max(0.0, before - rate / 8 * (rows[first].start - rows[0].start)),
-        max(0.0, until - rate / 8 * (rows[first].start - rows[0].start)),
-    )
+    bursts = _bursts(rows, lossy[0], rate)
     said.append(
         f"Losses went on for {seconds:.0f} s while nothing waited; in the meantime TCP got an even rate."
         if rates[1] < 1.1 * rates[0]
@@ -240,11 +241,5 @@ def _udp(rows: Sequence[_Row]) -> Intervals:
     even = rates[1] < 1.05 * rates[0]
     if not even:
         return Intervals("loss", None, None, None, goodput, loss, (said[0],), unknown)
-    first = rows[lossy[0]]
-    start = rows[0].start
-    before = sum(row.size for row in rows[: lossy[0]])
-    bursts = (
-        max(0.0, before - rate / 8 * (first.start - start)),
-        max(0.0, before + first.size - rate / 8 * (first.start - start)),
-    )
+    bursts = _bursts(rows, lossy[0], rate)
     return Intervals("either", rate, rates, bursts, goodput, loss, tuple(said), unknown)

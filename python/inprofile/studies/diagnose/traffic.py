@@ -9,7 +9,7 @@ order, so it came after what precedes it in the sequence and before what follows
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -282,19 +282,8 @@ def _split(flow: _Flow) -> _Flow:
     start = flow.start[row] + nth * flow.mss
     end = np.minimum(start + flow.mss, flow.end[row])
     header = (flow.size - length)[row]
-    return _Flow(
-        flow.name,
-        flow.time[row],
-        header + end - start,
-        start,
-        end,
-        flow.tsval[row],
-        flow.acks,
-        flow.sacks,
-        flow.duplicates,
-        flow.mss,
-        flow.handshake,
-        flow.sack,
+    return replace(
+        flow, time=flow.time[row], size=header + end - start, start=start, end=end, tsval=flow.tsval[row]
     )
 
 
