@@ -1,4 +1,4 @@
-"""The wrong experiment files of `crates/experiment/tests/bad`, each with the message it is refused with."""
+"""The wrong experiment files of the Rust tests, `cases.diff`, each with the message it is refused with."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,17 +17,14 @@ class WrongFile:
 
 
 def wrong_files() -> list[WrongFile]:
-    """Those of the table `cases.diff`, which says what its lines mean, then those that are files."""
-    cases = (TESTS / "bad/cases.diff").read_text(encoding="utf-8").split("\n=== ")[1:]
-    files = sorted((TESTS / "bad").glob("*.toml"))
-    return [_edited(case) for case in cases] + [
-        WrongFile(path.stem, path.read_bytes(), path.with_suffix(".txt").read_text(encoding="utf-8"))
-        for path in files
-    ]
+    """Those of the table, which says what its lines mean."""
+    cases = (TESTS / "cases.diff").read_text(encoding="utf-8").split("\n=== ")[1:]
+    return [_edited(case) for case in cases]
 
 
 def _edited(case: str) -> WrongFile:
     head, *lines = (line for line in case.split("\n") if line)
+    head, _, encoding = head.partition(" (in ")
     name, _, base = head.partition(" (from ")
     said = "".join(f"{line.removeprefix('> ')}\n" for line in lines if line.startswith(">"))
     edits = [line for line in lines if not line.startswith(">")]
@@ -36,7 +33,7 @@ def _edited(case: str) -> WrongFile:
     for between, hunk in groupby(edits, lambda line: line == "@@"):
         if not between:
             text = _edit(text, list(hunk), name)
-    return WrongFile(name, text.encode(), said)
+    return WrongFile(name, text.encode(encoding.removesuffix(")") or "utf-8"), said)
 
 
 def _edit(text: str, hunk: list[str], name: str) -> str:

@@ -1,5 +1,5 @@
-//! Wrong files: each is refused, with its message. `bad/cases.diff` has them as edits of a good file; those that no edit of
-//! a text makes, wrong bytes, are files. `UPDATE_GOLDEN=1` rewrites the messages.
+//! Wrong files: each is refused, with its message. `cases.diff` has them as edits of a good file.
+//! `UPDATE_GOLDEN=1` rewrites the messages.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,28 +15,29 @@ struct Case {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
 fn table() -> String {
     std::fs::read_to_string(folder().join("cases.diff")).unwrap()
 }
 
-/// The cases of the table, which begin at `=== NAME` or `=== NAME (from BASE)`.
+/// The cases of the table, which begin at `=== NAME`, `=== NAME (from BASE)` or `=== NAME (in ENCODING)`.
 fn edited(table: &str) -> Vec<Case> {
     let cases = table.split("\n=== ").skip(1);
     cases
         .map(|case| {
             let (head, body) = case.split_once('\n').unwrap();
+            let (head, encoding) = head.split_once(" (in ").unwrap_or((head, "UTF-8)"));
             let (name, base) = head.split_once(" (from ").unwrap_or((head, "two-flows)"));
             let (said, edits): (Vec<&str>, Vec<&str>) =
                 body.lines().filter(|l| !l.is_empty()).partition(|l| l.starts_with('>'));
             let good = match base.trim_end_matches(')') {
                 "nothing" => String::new(),
-                base => std::fs::read_to_string(folder().join(format!("../good/{base}.toml"))).unwrap(),
+                base => std::fs::read_to_string(folder().join(format!("good/{base}.toml"))).unwrap(),
             };
-            let bytes =
-                edits.split(|l| *l == "@@").fold(good, |text, hunk| edit(&text, hunk, name)).into_bytes();
+            let hunks = edits.split(|l| *l == "@@").filter(|hunk| !hunk.is_empty());
+            let bytes = encoded(&hunks.fold(good, |text, hunk| edit(&text, hunk, name)), encoding);
             let said = said.iter().map(|l| format!("{}\n", l.strip_prefix("> ").unwrap())).collect();
             Case { name: name.to_owned(), bytes, said }
         })
@@ -60,26 +61,17 @@ fn edit(text: &str, hunk: &[&str], name: &str) -> String {
     text.replacen(&old, &new, 1)[1..].to_owned()
 }
 
-/// The cases that are files, with the message beside each.
-fn files() -> Vec<Case> {
-    let mut names: Vec<String> = std::fs::read_dir(folder())
-        .unwrap()
-        .filter_map(|entry| {
-            entry.unwrap().file_name().to_str().unwrap().strip_suffix(".toml").map(str::to_owned)
-        })
-        .collect();
-    names.sort();
-    let read = |name: String| Case {
-        bytes: std::fs::read(folder().join(format!("{name}.toml"))).unwrap(),
-        said: std::fs::read_to_string(folder().join(format!("{name}.txt"))).unwrap_or_default(),
-        name,
-    };
-    names.into_iter().map(read).collect()
+fn encoded(text: &str, encoding: &str) -> Vec<u8> {
+    match encoding.trim_end_matches(')') {
+        "UTF-8" => text.as_bytes().to_owned(),
+        "UTF-16" => "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect(),
+        "Latin-1" => text.chars().map(|c| u8::try_from(c).expect("a character of Latin-1")).collect(),
+        other => panic!("no file is made in {other}"),
+    }
 }
 
 fn cases() -> Vec<Case> {
-    let mut all = edited(&table());
-    all.extend(files());
+    let all = edited(&table());
     assert!(all.len() >= 110, "only {} wrong files", all.len());
     all
 }
@@ -121,9 +113,6 @@ fn update() {
         write!(new, "=== {}\n{said}\n", edits.collect::<Vec<_>>().join("\n")).unwrap();
     }
     std::fs::write(folder().join("cases.diff"), format!("{}\n", new.trim_end())).unwrap();
-    for case in files() {
-        std::fs::write(folder().join(format!("{}.txt", case.name)), messages(&case)).unwrap();
-    }
 }
 
 #[test]
@@ -161,7 +150,7 @@ fn one_file_tells_all_its_problems() {
 
 #[test]
 fn overrides_are_named_as_they_were_given() {
-    let good = std::fs::read_to_string(folder().join("../good/two-flows.toml")).unwrap();
+    let good = std::fs::read_to_string(folder().join("good/two-flows.toml")).unwrap();
     let set = |key: &str, value: &str| {
         let set = [(key.to_owned(), value.to_owned())];
         Scenario::parse(&good, "two-flows.toml", &set, &Registry::default()).unwrap_err()[0].to_string()
