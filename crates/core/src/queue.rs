@@ -1,5 +1,6 @@
 //! The containers that hold packets, what they show to their disciplines, and the schedulers of classes.
 
+pub mod ack_filter;
 pub mod drr;
 #[cfg(test)]
 pub mod fake;

@@ -59,6 +59,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
                 queue,
                 reported: true,
                 pause: direction.pause,
+                ack_filter: direction.ack_filter,
             });
         }
     }
@@ -284,6 +285,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
                     queue: one(&join.queue, join.rate, size),
                     reported: false,
                     pause: None,
+                    ack_filter: false,
                 });
             }
             path.insert(0, up_link);

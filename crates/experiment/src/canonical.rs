@@ -124,6 +124,9 @@ fn direction(direction: &Direction) -> Json {
     if let Some(pause) = &direction.pause {
         out["pause"] = json!({ "xoff": pause.xoff.0, "xon": pause.xon.0 });
     }
+    if direction.ack_filter {
+        out["ack_filter"] = json!(true);
+    }
     let Way { jitter, delays, loss } = &direction.way;
     if let Some(jitter) = jitter {
         out["jitter"] = mechanism(jitter);

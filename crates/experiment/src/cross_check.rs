@@ -106,7 +106,9 @@ fn changing_rates(root: &Section<'_, '_>, model: &Model) {
     });
     let paused = either(|d| d.pause.is_some())
         .map(|name| (format!("those to {name} are"), "that are paused", "pause"));
-    for (how, which, keys) in changes.into_iter().chain(turns).chain(varies).chain(paused) {
+    let filtered =
+        either(|d| d.ack_filter).map(|name| (format!("{name} has"), "with an ACK filter", "ack_filter"));
+    for (how, which, keys) in changes.into_iter().chain(turns).chain(varies).chain(paused).chain(filtered) {
         let problem = format!("the ns2 engine profile has no links {which}, as {how}");
         let remedy = format!("write profile = \"exact\", or remove {keys}");
         root.report().error(&root.locate("engine.profile"), problem, remedy);

@@ -175,6 +175,9 @@ fn link(model: &Model, index: usize) -> Json {
     if let Some(pause) = &direction.pause {
         out["pause"] = json!({ "xoff": pause.xoff.to_string(), "xon": pause.xon.to_string() });
     }
+    if direction.ack_filter {
+        out["ack_filter"] = json!(true);
+    }
     let Way { jitter, delays, loss } = &direction.way;
     if let Some(jitter) = jitter {
         out["jitter"] = jitter.show("kind", packet(&model.tcp), None);

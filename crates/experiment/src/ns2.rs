@@ -163,6 +163,10 @@ impl Script {
             let name = model.direction_name(i);
             self.lacks(format!("links.{name}.pause: links that are paused; remove it"));
         }
+        for i in (0..2 * model.links.len()).filter(|i| model.direction(*i).ack_filter) {
+            let name = model.direction_name(i);
+            self.lacks(format!("links.{name}.ack_filter; remove it"));
+        }
         for i in (0..2 * model.links.len()).filter(|i| !model.direction(*i).way.is_plain()) {
             let name = model.direction_name(i);
             self.lacks(format!("links.{name}: jitter, delays that change, and loss on the way; remove them"));

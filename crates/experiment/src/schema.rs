@@ -241,6 +241,7 @@ fn link() -> Json {
                 "xoff": quantity(Unit::Size, "Above so many bytes of a link's packets in the queue that link is paused."),
                 "xon": quantity(Unit::Size, "At so many or fewer it goes on."),
             }), "When the queue pauses the links that bring packets to it (PFC). Default: never."),
+            "ack_filter": { "type": "boolean", "description": "Whether an acknowledgement that waits is dropped as a newer one of its flow joins the queue (CAKE's ack-filter, conservative). Default: false." },
         })
     };
     let mut properties = direction(".");

@@ -154,3 +154,51 @@ fn slots_and_bursts_share_the_rate_that_they_leave() {
     let expected = 120.0 / 0.0017 * 10.0;
     assert!((delivered(&o) as f64 / expected - 1.0).abs() < 0.002, "{} of {expected}", delivered(&o));
 }
+
+/// RFC 3449 §2: acknowledgements on a slow way back clock what a sender gets: 64 kbit/s carry 200 of them a second. With a filter two wait of
+/// each flow, and the link is full.
+#[test]
+fn a_filter_makes_up_for_a_slow_way_back() {
+    let run = |filter: bool, trace| {
+        let text = format!(
+            r#"
+title = "Asymmetric"
+duration = "60 s"
+measure = {{ from = "30 s" }}
+[tcp]
+profile = "linux"
+congestion = "cubic"
+window = "200 packets"
+delayed_ack = "0 s"
+[[links]]
+name = "down"
+from = "L"
+to = "R"
+rate = "20 Mbit/s"
+delay = "10 ms"
+queue = {{ aqm = "drop_tail", limit = "500 packets" }}
+reverse = {{ rate = "64 kbit/s", queue = {{ aqm = "drop_tail", limit = "1000 packets" }}, ack_filter = {filter} }}
+[[flows]]
+name = "f"
+count = 2
+from = "L"
+to = "R"
+"#
+        );
+        let scenario = Scenario::parse(&text, "test.toml", &[], &Registry::default())
+            .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()));
+        engine::run(scenario.network(1, trace), &AtomicBool::new(false), None).unwrap()
+    };
+    let each_second = |o: &Outcome| o.flows.iter().flat_map(|f| f.window.received).sum::<u64>() as f64 / 30.0;
+    let gone = |o: &Outcome| o.links[1].window.dropped_by(Cause::EVICTED) as f64 / 30.0;
+    let (without, with) = (run(false, false), run(true, false));
+    assert!((each_second(&without) - 200.0).abs() < 1.0, "{}", each_second(&without));
+    assert_eq!(gone(&without), 0.0);
+    // Packets of 1,500 B at 20 Mbit/s; of their acknowledgements the filter takes all but those that the way back carries.
+    let full = 20e6 / 8.0 / 1500.0;
+    assert!((each_second(&with) / full - 1.0).abs() < 0.002, "{} of {full}", each_second(&with));
+    assert!((gone(&with) - (full - 200.0)).abs() < 3.0, "{}", gone(&with));
+    assert!((1.0..=4.0).contains(&with.links[1].queue_mean), "{}", with.links[1].queue_mean);
+    let stepped = run(true, true);
+    assert_eq!(Outcome { verdicts: Vec::new(), events: 0, ..stepped }, Outcome { events: 0, ..with });
+}

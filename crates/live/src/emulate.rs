@@ -27,6 +27,7 @@ use inprofile_sim::engine::Failure;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Outcome;
 use inprofile_sim::stage::{Egress, Stage};
+use inprofile_sim::tcp::Flags;
 
 use crate::code_points::CodePoints;
 use crate::datapath::lateness::Lateness;
@@ -221,7 +222,7 @@ fn carry(
         let took = wires.receive(&mut |_, _, frame| match whose(frame) {
             Some((flow, forward, headers)) if by_flow.get(flow as usize).is_some_and(Option::is_some) => {
                 let seen = headers.packet(FlowId(flow), Colour::IN, 0);
-                let slot = stage.put(flow, &seen, forward) as usize;
+                let slot = stage.put(flow, &seen, forward, flags(&headers)) as usize;
                 if bytes.len() <= slot {
                     bytes.resize(slot + 1, Vec::new());
                 }
@@ -250,6 +251,13 @@ fn whose(frame: &[u8]) -> Option<(u32, bool, Headers)> {
     let [a, b, c, d, ..] = headers.addresses.0;
     let (flow, forward) = crate::addresses::flow_of([a, b, c, d].into())?;
     Some((flow, forward, headers))
+}
+
+/// The flags that an ACK filter goes by: ECN's, and for any other than ACK that of a packet that stays.
+fn flags(headers: &Headers) -> Flags {
+    let Transport::Tcp { flags, .. } = headers.transport else { return Flags::NONE };
+    let set = |bits: u8, flag| if flags & bits != 0 { flag } else { Flags::NONE };
+    set(0x40, Flags::ECE).and(set(0x80, Flags::CWR)).and(set(0x2f, Flags::SYN))
 }
 
 /// Hands a packet to a host, with its class's code point or that of its colour, and its ECN bits.

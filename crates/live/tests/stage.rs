@@ -8,6 +8,7 @@ use inprofile_core::units::{Duration, Time};
 use inprofile_experiment::Scenario;
 use inprofile_sim::outcome::Outcome;
 use inprofile_sim::stage::{Egress, HostReport, Stage};
+use inprofile_sim::tcp::Flags;
 use inprofile_sim::traffic::ExternalSender;
 
 /// When, whose, which way.
@@ -34,7 +35,7 @@ fn run(every: Option<Duration>) -> (Outcome, Vec<Egress>) {
             assert!(stage.advance(looked, &stop, |e| out.push(e)));
         }
         assert!(stage.advance(at, &stop, |e| out.push(e)));
-        stage.put(flow, &packet(forward), forward);
+        stage.put(flow, &packet(forward), forward, Flags::NONE);
     }
     let sender = ExternalSender::default();
     stage.report_hosts(0, &HostReport { sender: Some(sender), in_order_bytes: 12_500 });
@@ -63,4 +64,43 @@ fn looking_late_changes_no_verdict() {
     assert!(out.windows(2).all(|w| w[0].at <= w[1].at));
     assert_eq!(outcome.flows[0].total.in_order_payload_bytes, 12_500);
     assert_eq!(outcome.flows[0].total.in_order_wire_bytes, 12_500 + 13 * 40);
+}
+
+/// Acknowledgements of real hosts in a burst on a slow way back: of those that wait and say no more than later ones, two are left; ECN's
+/// flags, options and other flags stay.
+#[test]
+fn a_filter_takes_acknowledgements_of_real_hosts() {
+    let text = r#"
+title = "A slow way back"
+duration = "6 s"
+[[links]]
+name = "bottleneck"
+from = "A"
+to = "B"
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = { aqm = "drop_tail", limit = "100 packets" }
+reverse = { rate = "10 kbit/s", queue = { aqm = "drop_tail", limit = "100 packets" }, ack_filter = true }
+[[flows]]
+name = "f"
+from = "A"
+to = "B"
+"#;
+    let scenario = Scenario::parse(text, "x.toml", &[], &Registry::default()).expect("a good one");
+    let mut stage = Stage::new(scenario.network(1, false));
+    let (stop, mut out) = (AtomicBool::new(false), Vec::new());
+    // The first is sent at once; all others wait.
+    let acks = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(|ack| match ack {
+        4 => (ack, 52, Flags::NONE),
+        6 => (ack, 40, Flags::ECE),
+        7 => (ack, 40, Flags::SYN),
+        _ => (ack, 40, Flags::NONE),
+    });
+    assert!(stage.advance(Time::from_secs(1.0), &stop, |e| out.push(e)));
+    for (ack, size, flags) in acks {
+        stage.put(0, &Packet { ack, size, payload: 0, ..packet(false) }, false, flags);
+    }
+    assert!(stage.advance(Time::from_secs(5.0), &stop, |e| out.push(e)));
+    let came: Vec<u32> = out.iter().map(|e| e.packet.ack).collect();
+    assert_eq!(came, [1, 4, 5, 6, 7, 8, 9]);
 }

@@ -187,10 +187,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Sends a packet of an external receiver; returns its slot.
-    pub fn launch_back(&mut self, flow: u32, packet: Packet) -> u32 {
+    pub fn launch_back(&mut self, flow: u32, packet: Packet, flags: Flags) -> u32 {
         let f = &mut self.flows[flow as usize];
         f.acks_sent += 1;
-        let slot = self.packets.add(packet, 0, false, Flags::NONE, f.back);
+        let slot = self.packets.add(packet, 0, false, flags, f.back);
         self.enter(slot, self.now);
         slot
     }

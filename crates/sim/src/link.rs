@@ -124,6 +124,8 @@ pub struct Link<C: Clock> {
     pub stepped: bool,
     /// Whether results report it: counters over time and over the window are kept.
     pub reported: bool,
+    /// Stepped service: whether an acknowledgement that waits goes as a newer one joins.
+    filters: bool,
     /// Stepped service: whether a packet is being sent.
     busy: bool,
     /// Stepped service: when the packet being sent will have been sent.
@@ -148,7 +150,7 @@ pub struct Link<C: Clock> {
 impl<C: Clock> Link<C> {
     /// Idle and empty.
     pub fn new(link: network::Link, rng: Rng, traced: bool, window: (Time, Time), end: C) -> Link<C> {
-        let stepped = C::NS2 || traced || link.queue.serves();
+        let stepped = C::NS2 || traced || link.serves();
         let (aqm, limit, classes) = match link.queue {
             network::Queue::One { aqm, limit } => (aqm, limit, None),
             network::Queue::Scheduled(s) => {
@@ -174,9 +176,10 @@ impl<C: Clock> Link<C> {
             next_boundary: if link.reported { C::at(window.0) } else { C::NEVER },
             end,
             can_bypass,
-            sends_at_once: stepped && admits_all,
+            sends_at_once: stepped && admits_all && !link.ack_filter,
             stepped,
             reported: link.reported,
+            filters: link.ack_filter,
             busy: false,
             sends_until: C::ZERO,
             rate: link.rate,

@@ -134,6 +134,10 @@ pub struct Link {
     pub queue: Queue,
     /// When its queue pauses the links that bring packets to it, if ever.
     pub pause: Option<Pause>,
+    /// Whether an acknowledgement that waits goes as a newer one joins its queue, which is drop-tail ([`ack_filter`]).
+    ///
+    /// [`ack_filter`]: inprofile_core::queue::ack_filter
+    pub ack_filter: bool,
     /// Whether results have a row for it. (Access links have none unless packets were dropped there.)
     pub reported: bool,
 }
@@ -143,6 +147,12 @@ impl Link {
     #[must_use]
     pub fn fastest(&self) -> Rate {
         self.capacity.iter().flat_map(Capacity::rates).fold(self.rate, Rate::max)
+    }
+
+    /// Whether every departure has to be an event.
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        self.ack_filter || self.queue.serves()
     }
 }
 
@@ -188,9 +198,8 @@ impl Queue {
         one.into_iter().chain(classes.iter().map(|c| &c.setup.aqm))
     }
 
-    /// Whether every departure has to be an event.
-    #[must_use]
-    pub fn serves(&self) -> bool {
+    /// Whether a discipline or a scheduler asks for that.
+    fn serves(&self) -> bool {
         matches!(self, Queue::Scheduled(_)) || self.aqms().any(|aqm| aqm.serves())
     }
 

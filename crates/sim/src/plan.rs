@@ -179,17 +179,17 @@ fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service> {
     let mut turned = vec![false; network.links.len()];
     network.flows.iter().filter_map(|f| f.back.first()).for_each(|&l| turned[l as usize] = true);
     let service = |(i, feeder): (usize, Feeder)| {
-        let queue = &network.links[i].queue;
+        let link = &network.links[i];
         let fed_by = match feeder {
             _ if losses == Some(i) => return Service::ByEvents,
             Feeder::Link(l) if !by_events[i] => Some(l),
             _ => None,
         };
         match fed_by {
-            Some(_) if !queue.serves() && !queue.keeps_time() => Service::CutThrough,
-            Some(_) if queue.serves() && alone[i] && !turned[i] => Service::CutThrough,
+            Some(_) if !link.serves() && !link.queue.keeps_time() => Service::CutThrough,
+            Some(_) if link.serves() && alone[i] && !turned[i] => Service::CutThrough,
             Some(l) if !turned[i] => Service::OnDemand(Some(l)),
-            _ if queue.serves() => Service::OnDemand(None),
+            _ if link.serves() => Service::OnDemand(None),
             _ => Service::ByEvents,
         }
     };
@@ -230,7 +230,7 @@ fn lookahead(network: &Network, services: &[Service], crossing: &[bool]) -> Vec<
             let known = &mut least[link as usize];
             *known = Some(known.map_or(delay, |least| least.min(delay)));
             let cut_through = services[link as usize] == Service::CutThrough;
-            let computed = !network.links[link as usize].queue.serves();
+            let computed = !network.links[link as usize].serves();
             let crosses = crossing.get(link as usize).is_some_and(|crosses| *crosses);
             let unseen = cut_through && computed && !sampled[link as usize] && !crosses;
             behind = if unseen { delay } else { 1 };

@@ -13,6 +13,7 @@ use crate::clock::Exact;
 use crate::engine::{Failure, Hosts, Run};
 use crate::network::Network;
 use crate::outcome::Outcome;
+use crate::tcp::Flags;
 use crate::traffic::{ExternalSender, Source};
 pub use crate::world::Egress;
 
@@ -77,16 +78,16 @@ impl Stage {
     }
 
     /// Puts in a packet of a flow's sender (`forward`) or receiver, at the time to which the run has advanced. Class
-    /// and colour are the flow's. Returns its slot, which no other packet has until it has left the network or was
+    /// and colour are the flow's; `flags` are told to the links on the way back. Returns its slot, which no other packet has until it has left the network or was
     /// dropped.
-    pub fn put(&mut self, flow: u32, packet: &Packet, forward: bool) -> u32 {
+    pub fn put(&mut self, flow: u32, packet: &Packet, forward: bool, flags: Flags) -> u32 {
         either!(self, run => {
             let class = run.world.flows[flow as usize].class;
             let packet = Packet { flow: FlowId(flow), class, colour: Colour::IN, ..*packet };
             if forward {
                 run.world.launch_data(packet)
             } else {
-                run.world.launch_back(flow, packet)
+                run.world.launch_back(flow, packet, flags)
             }
         })
     }

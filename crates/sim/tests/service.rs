@@ -73,6 +73,8 @@ struct Plan {
     lossy: bool,
     /// How the edge link comes to send: 1: slots, 2: bursts, 3: a trace.
     access: u8,
+    /// The way back from the end is slow, and acknowledgements that wait there go as newer ones come.
+    filter: bool,
     /// TCP uses ECN, and RED and RIO mark.
     ecn: bool,
     /// Difference between neighbours' delays in µs: at 0 many things happen at once.
@@ -163,6 +165,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             },
             reported,
             pause: None,
+            ack_filter: false,
         });
         links.len() as u32 - 1
     };
@@ -229,6 +232,10 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
         3 => Some(Access::Trace(Trace::new(vec![1, 1, 4, 9, 9, 9, 20]))),
         _ => None,
     };
+    if plan.filter {
+        let back = &mut links[back_up as usize];
+        (back.rate, back.ack_filter) = (Rate(100_000), true);
+    }
     if plan.lossy {
         let loss = Loss { to_bad: 0.02, to_good: 0.3, in_good: 0.0, in_bad: 0.7 };
         links[down as usize].wire.loss = Some(loss);
@@ -287,7 +294,7 @@ fn plans() -> impl Strategy<Value = Plan> {
         (prop::sample::select(vec![0u64, 0, 200, 333]), prop::sample::select(vec![0u64, 0, 1_000])),
         (any::<bool>(), any::<bool>(), any::<u64>()),
         (0u64..1_500, 1_500u64..=RUN),
-        (any::<bool>(), any::<bool>()),
+        (any::<bool>(), any::<bool>(), any::<bool>()),
         ([jitters(), jitters()], any::<bool>(), prop::sample::select(vec![0u8, 0, 1, 2, 3])),
     )
         .prop_map(
@@ -296,7 +303,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                 (spread, jitter_us),
                 (delayed_ack, ard, seed),
                 (from, to),
-                (capacity, ecn),
+                (capacity, ecn, filter),
                 (jitter, lossy, access),
             )| Plan {
                 flows,
@@ -307,6 +314,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                 jitter,
                 lossy,
                 access,
+                filter,
                 ecn,
                 spread,
                 jitter_us,
@@ -339,7 +347,7 @@ proptest! {
     fn sent_at_once_and_through_the_queue_agree(plan in plans(), ns2: bool) {
         let run = |trace| {
             let profile = if ns2 { Profile::Ns2 } else { Profile::Exact };
-            let plan = if ns2 { Plan { jitter: [None; 2], lossy: false, access: 0, ..plan.clone() } } else { plan.clone() };
+            let plan = if ns2 { Plan { jitter: [None; 2], lossy: false, access: 0, filter: false, ..plan.clone() } } else { plan.clone() };
             let network = Network { profile, ..network(&plan, trace, true) };
             engine::run(network, &AtomicBool::new(false), Some(Box::new(|_| {}))).expect("the run ends")
         };
@@ -360,6 +368,7 @@ const PLAIN: Plan = Plan {
     jitter: [None; 2],
     lossy: false,
     access: 0,
+    filter: false,
     ecn: false,
     spread: 100,
     jitter_us: 0,
@@ -396,6 +405,18 @@ fn a_sample_takes_no_event_where_a_queue_passes_it() {
     let samples = |of: &[&Series]| of.iter().map(|series| series.times.len()).sum::<usize>();
     assert!(samples(&ahead) > 100);
     assert_eq!(watched.events, alone.events + samples(&by_events) as u64);
+}
+
+/// Acknowledgements that go are counted as evicted at their queue, and among the drops of no flow: those are data.
+#[test]
+fn acknowledgements_that_a_filter_takes_are_counted() {
+    let plan = Plan { flows: 3, rates: [10, 10], filter: true, ..PLAIN };
+    let o = outcome(&plan, false, false);
+    let back = &o.links[2].total;
+    let gone = back.dropped_by(Cause::EVICTED);
+    assert!(gone > 500, "{gone}");
+    assert_eq!(gone, back.dropped.iter().flatten().sum::<u64>());
+    assert!(o.drops.iter().all(|d| d.place != VerdictPoint::Queue(2)));
 }
 
 /// What is lost on a link was sent by its queue, is counted by the flow alone, and every packet is accounted for.

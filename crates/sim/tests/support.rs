@@ -65,6 +65,7 @@ impl Dumbbell {
                     queue: network::Queue::One { aqm: aqm(queue, rate, limit), limit },
                     reported: true,
                     pause: None,
+                    ack_filter: false,
                 });
             }
         };

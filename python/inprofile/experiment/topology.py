@@ -217,6 +217,8 @@ def _way(link: Json) -> Iterator[str]:
         yield f"jitter ({link['jitter']['kind']}{', may reorder' if link['jitter'].get('reorder') else ''})"
     if "delays" in link:
         yield "delay changes"
+    if "ack_filter" in link:
+        yield "ACK filter"
     if "loss" in link:
         yield f"loss ({link['loss']['kind']})"
 

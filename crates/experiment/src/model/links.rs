@@ -71,6 +71,8 @@ pub struct Direction {
     pub queue: Queues,
     /// When its queue pauses the links that bring packets to it, if ever.
     pub pause: Option<Pause>,
+    /// Whether an acknowledgement that waits goes as a newer one joins its queue.
+    pub ack_filter: bool,
 }
 
 /// How a link comes to send.

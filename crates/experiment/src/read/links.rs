@@ -25,8 +25,19 @@ pub(crate) struct Draft {
 }
 
 /// Keys of either direction.
-pub(crate) const DIRECTION: [&str; 10] =
-    ["rate", "capacity", "access", "trace", "delay", "delays", "jitter", "loss", "queue", "pause"];
+pub(crate) const DIRECTION: [&str; 11] = [
+    "rate",
+    "capacity",
+    "access",
+    "trace",
+    "delay",
+    "delays",
+    "jitter",
+    "loss",
+    "queue",
+    "pause",
+    "ack_filter",
+];
 
 /// Reads every link.
 pub(crate) fn read(sections: &[Section<'_, '_>], scope: Scope<'_>) -> Vec<Draft> {
@@ -56,6 +67,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
     let queue = section.need("queue", example).and_then(|e| classes::queues(&e, scope, rate));
     let way = way(section, delay);
     let pause = pause(section);
+    let filter = ack_filter(section, queue.as_ref());
     let forward = (|| {
         Some(Direction {
             rate: rate?,
@@ -65,6 +77,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
             way: way?,
             queue: queue?,
             pause: pause?,
+            ack_filter: filter?,
         })
     })();
     let back = match section.get("reverse") {
@@ -78,6 +91,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
                 way: Way::default(),
                 queue: Queues::One(mechanism::drop_tail(None, scope, rate, scope.tcp)?),
                 pause: None,
+                ack_filter: false,
             })
         })(),
     };
@@ -106,8 +120,10 @@ fn reverse(
         None => mechanism::drop_tail(None, scope, rate, scope.tcp).map(Queues::One),
     };
     let way = way(&section, delay);
+    let ack_filter = ack_filter(&section, queue.as_ref());
     let (rate, capacity, access, pause) = (rate?, capacity?, turn?, pause(&section)?);
-    Some(Direction { rate, capacity, access, delay: delay?, way: way?, queue: queue?, pause })
+    let (delay, way, queue, ack_filter) = (delay?, way?, queue?, ack_filter?);
+    Some(Direction { rate, capacity, access, delay, way, queue, pause, ack_filter })
 }
 
 /// Reads `capacity = { steps = [{ at, rate }, …], repeat }`: how the rate changes, if it does. `None`: it is wrong.
@@ -130,6 +146,20 @@ fn pause(section: &Section<'_, '_>) -> Option<Option<Pause>> {
         return at.wrong(Wrong::new(problem, format!("write \"{xoff}\" or less")));
     }
     Some(Some(Pause { xoff, xon }))
+}
+
+/// Reads `ack_filter = true`: whether an acknowledgement that waits goes as a newer one joins this queue. `None`: it is wrong.
+fn ack_filter(section: &Section<'_, '_>, queue: Option<&Queues>) -> Option<bool> {
+    let Some(entry) = section.get("ack_filter") else { return Some(false) };
+    let filters = entry.flag()?;
+    match queue {
+        Some(queue) if filters && queue.one().is_none_or(|one| one.aqm.name != "drop_tail") => {
+            let problem = "the filter takes acknowledgements out of one drop-tail queue, and here is another";
+            let remedy = "write aqm = \"drop_tail\", or remove ack_filter";
+            entry.wrong(Wrong::new(problem, remedy))
+        }
+        _ => Some(filters),
+    }
 }
 
 /// Reads how a link comes to send, if not whenever a packet waits. `None`: it is wrong.

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 
 use inprofile_core::ns2::Moment;
-use inprofile_core::packet::Packet;
+use inprofile_core::packet::{Kind, Packet};
+use inprofile_core::queue::Queue;
+use inprofile_core::queue::ack_filter::{self, Acknowledgement};
 use inprofile_core::queue::fifo::Item;
 use inprofile_core::rng::Rng;
 use inprofile_core::verdict::{Admission, Cause, Why};
@@ -11,8 +13,17 @@ use inprofile_core::verdict::{Admission, Cause, Why};
 use super::Link;
 use crate::clock::Clock;
 use crate::link_queue::QueueState;
-use crate::packet::Slab;
+use crate::packet::{InFlight, Slab};
 use crate::queued_packet::QueuedPacket;
+use crate::tcp::Flags;
+
+/// What the filter goes by. A packet that is longer than its header has options: SACK blocks, AccECN's counters.
+fn seen(t: &InFlight, header: u32) -> Acknowledgement {
+    let (packet, flags) = (&t.packet, t.flags());
+    let flagged = flags.has(Flags::SYN) || flags.has(Flags::AE);
+    let plain = packet.kind == Kind::Ack && packet.size <= header && !flagged;
+    Acknowledgement { number: packet.ack, ecn: flags.ace(), plain }
+}
 
 impl<C: Clock> Link<C> {
     /// Stepped service: a packet arrives; the queue admits or drops it.
@@ -35,6 +46,26 @@ impl<C: Clock> Link<C> {
         match &mut q.classes {
             Some(classes) => classes.queue.arrive(time, packet, item, rng, why),
             None => q.fifo.arrive(time, packet, item, &mut q.aqm, rng, why),
+        }
+    }
+
+    /// Whether it has an [`ack_filter`].
+    #[inline(always)]
+    pub fn filters_acks(&self) -> bool {
+        self.filters
+    }
+
+    /// An acknowledgement in this slot has joined: one that it supersedes is evicted. `header`: the size of its flow's acknowledgements
+    /// without options.
+    #[inline(never)]
+    pub fn filter_acks(&mut self, slot: u32, packets: &Slab, header: u32) {
+        let Some(q) = self.queue.get_mut() else { return };
+        let newest = packets.get(slot);
+        let flow = newest.packet.flow;
+        let waiting = (0..).zip(q.fifo.iter()).filter(|(_, item)| item.flow() == flow && item.slot != slot);
+        let waiting = waiting.map(|(place, item)| (place, seen(packets.get(item.slot), header)));
+        if let Some(place) = ack_filter::superseded(waiting, seen(newest, header)) {
+            q.fifo.evict(place);
         }
     }
 

@@ -45,7 +45,7 @@ impl Border {
             let link = &network.links[l as usize];
             let on_demand = match plan.services[l as usize] {
                 Service::OnDemand(_) => true,
-                Service::CutThrough => link.queue.serves(),
+                Service::CutThrough => link.serves(),
                 Service::ByEvents => false,
             };
             on_demand && plan.crosses(l) && part.has(link.from)

@@ -71,6 +71,7 @@ fn bare(link: &Link) -> Link {
         queue: Queue::One { aqm: AnyAqm::DropTail(DropTail::default()), limit: Backlog::Packets(2.0) },
         reported: false,
         pause: None,
+        ack_filter: false,
         ..*link
     }
 }

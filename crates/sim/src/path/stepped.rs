@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use inprofile_core::packet::Ecn;
+use inprofile_core::packet::{Ecn, Kind};
 use inprofile_core::verdict::{Admission, Cause, Notes, Silent, Why};
 
 use crate::clock::Clock;
@@ -77,6 +77,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         } else {
             l.arrive(at, slot, packet, self.shared.as_mut(), &mut Silent)
         };
+        if l.filters_acks() && packet.kind == Kind::Ack && !matches!(verdict, Admission::Drop(_)) {
+            l.filter_acks(slot, &self.packets, self.flows[packet.flow.0 as usize].header);
+        }
         let (busy, evicted) = (l.is_busy(), l.has_evicted());
         if TRACE {
             let word = match verdict {
