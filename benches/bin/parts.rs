@@ -1,8 +1,9 @@
 //! One experiment in one piece and in parts, by turns: `bench-parts FILE PARTS THREADS [ROUNDS [KEY=VALUE…]]`.
 //!
 //! The best cut there is, whether it is expected to be faster or not, with what is expected of it: work in one piece and packets from part to part, each
-//! second. Each line is a round: wall and CPU seconds of both, CPU seconds of the first thread in parts (with its waiting), events, windows, packets from part to part, and how many times as fast the parts would be if they waited for
-//! each other at every window's end and did nothing else.
+//! second. Each line is a round: wall and CPU seconds of both, CPU seconds of the first thread in parts (with its waiting), packets sent by the measured link,
+//! events, windows, and packets from part to part. Then two bounds, from the CPU time that each part took in each window with what it took in and laid out for
+//! others: how many times as fast as in one piece the parts would be if meetings took no time (`most`), and if they never waited for each other (`unbound`).
 
 use std::env;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -39,22 +40,27 @@ fn main() {
         let whole = engine::run(one, &stop, None).expect("it runs");
         let (whole_wall, whole_cpu) = (wall.elapsed(), cpu_time() - used);
         let (wall, used, own) = (Instant::now(), cpu_time(), own_cpu_time());
+        let clock = || own_cpu_time().as_nanos() as u64;
         let (mut parts, windows) =
-            parts::run_counted(many, &cut.cut, threads as usize, &stop, &AtomicU64::new(0)).expect("it runs");
+            parts::run_counted(many, &cut.cut, threads as usize, &stop, &AtomicU64::new(0), &clock)
+                .expect("it runs");
         let (parts_wall, parts_cpu) = (wall.elapsed(), cpu_time() - used);
         let own = own_cpu_time() - own;
+        let bound = |took: u64| whole_cpu.as_secs_f64() * 1e9 / took.max(1) as f64;
         println!(
-            "wall={:.3}/{:.3} cpu={:.3}/{:.3} own={:.3} events={}/{} windows={} crossed={} most={:.3}",
+            "wall={:.3}/{:.3} cpu={:.3}/{:.3} own={:.3} packets={} events={}/{} windows={} crossed={} most={:.3} unbound={:.3}",
             whole_wall.as_secs_f64(),
             parts_wall.as_secs_f64(),
             whole_cpu.as_secs_f64(),
             parts_cpu.as_secs_f64(),
             own.as_secs_f64(),
+            whole.links[scenario.model().at].total.sent.iter().sum::<u64>(),
             whole.events,
             parts.events,
             windows.count,
             windows.crossed,
-            parts.events as f64 / windows.critical as f64,
+            bound(windows.critical),
+            bound(windows.largest),
         );
         parts.events = whole.events;
         assert_eq!(whole, parts, "the outcome is not the same");

@@ -136,8 +136,8 @@ fn what_crosses_is_foretold() {
     let found = best(&network(), 2);
     assert_eq!(found.cut.parts(), 2);
     let reached = AtomicU64::new(0);
-    let (_, windows) =
-        parts::run_counted(network(), &found.cut, 1, &AtomicBool::new(false), &reached).expect("it runs");
+    let (_, windows) = parts::run_counted(network(), &found.cut, 1, &AtomicBool::new(false), &reached, &|| 0)
+        .expect("it runs");
     let each_second = windows.crossed as f64 / 4.0;
     assert!((each_second / found.crossing - 1.0).abs() < 0.15, "{each_second} of {}", found.crossing);
     // The last window begins within its lookahead, and what has no event, before the end.

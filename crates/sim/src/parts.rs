@@ -75,21 +75,24 @@ pub fn run(
     stop: &AtomicBool,
     reached: &AtomicU64,
 ) -> Result<Outcome, Failure> {
-    run_counted(network, cut, threads, stop, reached).map(|(outcome, _)| outcome)
+    run_counted(network, cut, threads, stop, reached, &|| 0).map(|(outcome, _)| outcome)
 }
 
-/// The windows of a run in parts.
+/// The windows of a run in parts. Times are in the unit of the clock that was handed in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
     /// How many there were.
     pub count: u64,
-    /// The events of the part that had most of them, over all windows: what is done one after the other, however many threads there are.
+    /// The time that the part took which took longest, added up over all windows, with what it took in and laid out for others: what is
+    /// done one after the other, however many threads there are.
     pub critical: u64,
+    /// The time that the part took which took longest in all windows together: what would be left if parts never waited for each other.
+    pub largest: u64,
     /// How many packets went from one part to another.
     pub crossed: u64,
 }
 
-/// The same with a count of the windows, of which there are none in one piece.
+/// The same with a count of the windows, of which there are none in one piece. `clock` tells the time that the calling thread has worked.
 ///
 /// # Errors
 /// See [`run_seen`].
@@ -99,6 +102,7 @@ pub fn run_counted(
     threads: usize,
     stop: &AtomicBool,
     reached: &AtomicU64,
+    clock: &(dyn Fn() -> u64 + Sync),
 ) -> Result<(Outcome, Windows), Failure> {
     if cut.parts() < 2 {
         return run_seen(network, stop, None, reached).map(|outcome| (outcome, Windows::default()));
@@ -106,7 +110,7 @@ pub fn run_counted(
     let plan = Plan::of(&network, false, Some(cut));
     let homes = merge::Homes::of(&network, cut);
     let mut parts = made_ready(split::split(network, cut), &plan, cut, threads);
-    let windows = windows::run(&mut parts, cut.lookahead(), threads, stop, reached)?;
+    let windows = windows::run(&mut parts, cut.lookahead(), threads, stop, reached, clock)?;
     let outcome = merge::merge(parts, &homes).map_or(Err(Failure::Stopped), Run::close)?;
     Ok((outcome, windows))
 }

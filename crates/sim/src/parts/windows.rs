@@ -30,6 +30,7 @@ pub(crate) fn run(
     threads: usize,
     stop: &AtomicBool,
     reached: &AtomicU64,
+    clock: &(dyn Fn() -> u64 + Sync),
 ) -> Result<Windows, Failure> {
     let all = parts.len();
     let each = all.div_ceil(threads.max(1));
@@ -42,6 +43,7 @@ pub(crate) fn run(
         meeting: Meeting::new(all.div_ceil(each)),
         stop,
         reached,
+        clock,
     };
     let groups = (0..all).step_by(each).zip(parts.chunks_mut(each));
     let groups: Vec<Mutex<Group<'_>>> =
@@ -78,8 +80,8 @@ struct Turn {
     parcels: Vec<Vec<Mutex<Parcel>>>,
     /// The earliest moment at which anything may still leave each part.
     earliest: Vec<AtomicU64>,
-    /// How many events each part has handled.
-    events: Vec<AtomicU64>,
+    /// How long each part has taken.
+    took: Vec<AtomicU64>,
     /// A part was stopped.
     stopped: AtomicBool,
 }
@@ -90,7 +92,7 @@ impl Turn {
         Turn {
             parcels: (0..parts).map(|_| boxes()).collect(),
             earliest: (0..parts).map(|_| AtomicU64::new(u64::MAX)).collect(),
-            events: (0..parts).map(|_| AtomicU64::new(0)).collect(),
+            took: (0..parts).map(|_| AtomicU64::new(0)).collect(),
             stopped: AtomicBool::new(false),
         }
     }
@@ -104,6 +106,7 @@ struct Shared<'a> {
     meeting: Meeting,
     stop: &'a AtomicBool,
     reached: &'a AtomicU64,
+    clock: &'a (dyn Fn() -> u64 + Sync),
 }
 
 impl Shared<'_> {
@@ -111,24 +114,30 @@ impl Shared<'_> {
     fn work(&self, mut parts: Group<'_>) -> Windows {
         let _leaves = Leaves(&self.meeting);
         let (mut earliest, mut windows) = (self.first, Windows::default());
+        let mut took = vec![0; self.turns[0].took.len()];
         for turn in (0..2).cycle() {
             let (here, before) = (&self.turns[turn], &self.turns[1 - turn]);
             let until = earliest.saturating_add(self.lookahead.0);
             for (place, run) in &mut parts {
+                let began = (self.clock)();
                 collect(run, &before.parcels[*place]);
                 self.simulate(run, *place, until, here);
+                here.took[*place].store((self.clock)() - began, Ordering::Relaxed);
             }
             if !self.meeting.meet() || here.stopped.load(Ordering::Relaxed) {
                 return windows;
             }
             self.reached.fetch_max(earliest, Ordering::Relaxed);
             windows.count += 1;
-            windows.critical += most(&here.events);
+            let each = here.took.iter().map(|took| took.load(Ordering::Relaxed));
+            windows.critical += each.clone().max().unwrap_or(0);
+            took.iter_mut().zip(each).for_each(|(all, took)| *all += took);
             if parts.iter().all(|(_, run)| run.over) {
                 break;
             }
             earliest = least(&here.earliest);
         }
+        windows.largest = took.into_iter().max().unwrap_or(0);
         // All end in the same window. What is still on its way counts as in flight.
         for (place, run) in parts {
             self.turns.iter().for_each(|turn| collect(run, &turn.parcels[place]));
@@ -140,11 +149,10 @@ impl Shared<'_> {
     fn simulate(&self, run: &mut Run<Exact, false>, place: usize, until: u64, here: &Turn) {
         let pause = EventKind::Pause;
         run.world.calendar.push(Event::new(until, pause.rank(), pause.pack()));
-        let (nobody, events) = (AtomicU64::new(0), run.events);
+        let nobody = AtomicU64::new(0);
         if run.advance(self.stop, &nobody).is_err() || self.stop.load(Ordering::Relaxed) {
             here.stopped.store(true, Ordering::Relaxed);
         }
-        here.events[place].store(run.events - events, Ordering::Relaxed);
         here.earliest[place].store(run.world.earliest(), Ordering::Relaxed);
         if let Some(border) = &mut run.world.border {
             border.soonest = u64::MAX;
@@ -158,10 +166,6 @@ impl Shared<'_> {
 
 fn least(of: &[AtomicU64]) -> u64 {
     of.iter().map(|n| n.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX)
-}
-
-fn most(of: &[AtomicU64]) -> u64 {
-    of.iter().map(|n| n.load(Ordering::Relaxed)).max().unwrap_or(0)
 }
 
 /// A part takes what has been laid out for it.
