@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use inprofile_core::registry::Registry;
 use inprofile_core::rng::Rng;
+use inprofile_core::verdict::Cause;
+use inprofile_experiment::Scenario;
 use inprofile_sim::engine;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Outcome;
@@ -89,9 +91,13 @@ flows = "gold-1-1"
 every = "10 ms"
 "#;
 
-fn tree(set: &[(&str, &str)]) -> inprofile_experiment::Scenario {
+fn tree(set: &[(&str, &str)]) -> Scenario {
+    parse(TREE, set)
+}
+
+fn parse(text: &str, set: &[(&str, &str)]) -> Scenario {
     let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    inprofile_experiment::Scenario::parse(TREE, "tree.toml", &set, &Registry::default())
+    Scenario::parse(text, "tree.toml", &set, &Registry::default())
         .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()))
 }
 
@@ -99,7 +105,10 @@ fn tree(set: &[(&str, &str)]) -> inprofile_experiment::Scenario {
 fn three_cuts_of_a_tree_on_any_number_of_threads() {
     let scenario = tree(&[]);
     let network = || scenario.network(1, false);
-    let once = whole(network());
+    on_three_cuts(&network, &whole(network()), TREE);
+}
+
+fn on_three_cuts(network: &impl Fn() -> Network, once: &Outcome, text: &str) {
     let nodes = network().nodes.len() as u32;
     let cuts = [
         // Hosts in one, the tree in the other.
@@ -110,8 +119,45 @@ fn three_cuts_of_a_tree_on_any_number_of_threads() {
     ];
     assert_eq!(cuts.each_ref().map(Cut::parts), [2, 3, nodes]);
     for (cut, threads) in cuts.iter().flat_map(|cut| [1, 2, 3, 8].map(|threads| (cut, threads))) {
-        assert_same(&once, in_parts(network(), cut, threads), &format!("{cut:?} on {threads} threads"));
+        assert_same(
+            once,
+            in_parts(network(), cut, threads),
+            &format!("{cut:?} on {threads} threads\n{text}"),
+        );
     }
+}
+
+/// Links as they are in the field, both ways at both levels: what is drawn for each packet is drawn where its link begins.
+#[test]
+fn links_of_the_field_are_the_same_in_parts() {
+    let loss = "loss = { kind = \"gilbert_elliott\", to_bad = 0.02, to_good = 0.3 }";
+    let filter = "reverse = { rate = \"100 kbit/s\", queue = { aqm = \"drop_tail\", limit = \"50 packets\" }, ack_filter = true";
+    let of_uplink = [
+        "jitter = { kind = \"normal\", mean = \"2 ms\", deviation = \"1 ms\" }, reverse = { jitter = { kind = \"pareto\", mean = \"1 ms\", most = \"9 ms\", reorder = true } }".into(),
+        format!("access = {{ kind = \"slots\", every = \"4 ms\", length = \"2 ms\", request = \"3 ms\" }}, {filter} }}"),
+        format!("access = {{ kind = \"bursts\", overhead = \"300 us\", contention = \"700 us\" }}, {filter}, {loss} }}"),
+        format!("trace = \"0\\n0\\n2\\n5\\n\", {loss}, reverse = {{ access = {{ kind = \"bursts\", overhead = \"1 ms\" }} }}"),
+    ];
+    let of_street = [
+        format!("{loss}, {filter}, jitter = {{ kind = \"uniform\", to = \"5 ms\" }} }}"),
+        "jitter = { kind = \"share\", share = 0.05, delay = \"8 ms\", reorder = true }, reverse = { trace = \"1\\n4\\n\" }".into(),
+        "delays = { steps = [{ at = \"60 ms\", delay = \"9 ms\" }], repeat = \"110 ms\" }".into(),
+        format!("jitter = {{ kind = \"exponential\", mean = \"2 ms\", hold = \"20 ms\" }}, {filter} }}"),
+    ];
+    let (mut lost, mut gone) = (0, 0);
+    for (uplink, street) in of_uplink.iter().zip(&of_street) {
+        let text = TREE
+            .replace("delay = \"2 ms\",", &format!("delay = \"2 ms\", {uplink},"))
+            .replace("delay = \"3 ms\",", &format!("delay = \"3 ms\", {street},"));
+        let scenario = parse(&text, &[]);
+        let network = || scenario.network(1, false);
+        let once = whole(network());
+        lost += once.flows.iter().map(|f| f.dropped[Cause::LINK_ERROR.index()]).sum::<u64>();
+        // Links come in pairs, there and back.
+        gone += once.links.iter().skip(1).step_by(2).map(|l| l.total.dropped_by(Cause::EVICTED)).sum::<u64>();
+        on_three_cuts(&network, &once, &text);
+    }
+    assert!(lost > 20 && gone > 100, "{lost} lost on the way, {gone} acknowledgements gone");
 }
 
 /// Not run: at a hundred times the rates there is enough to do between meetings.

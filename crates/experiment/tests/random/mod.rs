@@ -37,6 +37,32 @@ pub const TRAFFIC: [(&str, &str); 14] = [
     ("voice", ", talk = \"300 ms\", silence = \"200 ms\""),
 ];
 
+/// How links of the field come to send; nothing most often.
+const TURNS: [&str; 6] = [
+    "",
+    "",
+    "",
+    "access = { kind = \"slots\", every = \"40 ms\", length = \"30 ms\", request = \"5 ms\" }",
+    "access = { kind = \"bursts\", overhead = \"300 us\", contention = \"1 ms\", most = 5 }",
+    "trace = \"3\\n3\\n8\\n20\\n21\\n40\\n\"",
+];
+/// How their delays vary.
+const DELAYS: [&str; 6] = [
+    "",
+    "",
+    "jitter = { kind = \"uniform\", to = \"4 ms\" }",
+    "jitter = { kind = \"exponential\", mean = \"2 ms\", reorder = true }",
+    "jitter = { kind = \"share\", share = 0.1, delay = \"7 ms\", hold = \"30 ms\" }",
+    "delays = { steps = [{ at = \"300 ms\", delay = \"25 ms\" }], repeat = \"700 ms\" }",
+];
+/// What they lose.
+const LOSSES: [&str; 4] = [
+    "",
+    "",
+    "loss = { kind = \"independent\", share = 0.01 }",
+    "loss = { kind = \"gilbert_elliott\", to_bad = 0.01, to_good = 0.4, in_bad = 0.8 }",
+];
+
 /// An experiment, and what was put in: mechanisms, congestion controls, kinds of traffic.
 pub struct Drawn {
     pub text: String,
@@ -48,8 +74,10 @@ pub struct Drawn {
 pub fn draw(number: u64, registry: &Registry) -> Drawn {
     let mut rng = Rng::for_component(number, "random scenario");
     for attempt in 0.. {
+        // Of their own, so that all else is what it would be without.
+        let field = Rng::for_component(number, "links in the field");
         let mut draft =
-            Draft { rng: &mut rng, registry, text: String::new(), parts: Vec::new(), classes: false };
+            Draft { rng: &mut rng, field, registry, text: String::new(), parts: Vec::new(), classes: false };
         draft.whole(number);
         let Draft { text, parts, .. } = draft;
         match Scenario::parse(&text, "random", &[], registry) {
@@ -63,6 +91,7 @@ pub fn draw(number: u64, registry: &Registry) -> Drawn {
 
 struct Draft<'a> {
     rng: &'a mut Rng,
+    field: Rng,
     registry: &'a Registry,
     text: String,
     parts: Vec<&'static str>,
@@ -94,8 +123,9 @@ impl Draft<'_> {
         let tcp = self.tcp();
         self.line(&format!("[tcp]\n{}", tcp.replace(", ", "\n")));
         let hops = 1 + self.rng.below(3) as usize;
+        let field = !ns2_engine && self.field.below(2) == 0;
         for hop in 0..hops {
-            self.link(hop);
+            self.link(hop, field);
         }
         let groups = 1 + self.rng.below(4);
         for group in 0..groups {
@@ -176,7 +206,14 @@ impl Draft<'_> {
         text
     }
 
-    fn link(&mut self, hop: usize) {
+    /// What a link of the field has.
+    fn in_the_field(&mut self) -> Vec<&'static str> {
+        let drawn =
+            [&TURNS[..], &DELAYS, &LOSSES].map(|all| all[self.field.below(all.len() as u32) as usize]);
+        drawn.into_iter().filter(|key| !key.is_empty()).collect()
+    }
+
+    fn link(&mut self, hop: usize, field: bool) {
         // Few rates and delays on purpose: many things happen at the same moment.
         let rate = self.pick(&["500 kbit/s", "1 Mbit/s", "2 Mbit/s"]);
         let delay = self.pick(&["0 s", "1 ms", "5 ms", "20 ms"]);
@@ -202,8 +239,20 @@ impl Draft<'_> {
             let queue = self.queue();
             self.line(&format!("queue = {{ {queue} }}"));
         }
-        if self.chance(0.2) {
-            self.line("reverse = { rate = \"100 kbit/s\", queue = { aqm = \"drop_tail\", limit = \"20 packets\" } }");
+        let slow = self.chance(0.2);
+        if field {
+            self.in_the_field().into_iter().for_each(|key| self.line(key));
+        }
+        if slow {
+            let (mut more, filter) = (Vec::new(), field && self.field.below(3) > 0);
+            if field {
+                more = self.in_the_field();
+            }
+            more.extend(filter.then_some("ack_filter = true"));
+            let more: String = more.into_iter().map(|key| format!(", {key}")).collect();
+            self.line(&format!(
+                "reverse = {{ rate = \"100 kbit/s\", queue = {{ aqm = \"drop_tail\", limit = \"20 packets\" }}{more} }}"
+            ));
         }
     }
 
