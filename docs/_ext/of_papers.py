@@ -1,6 +1,7 @@
 """A paper on the site's pages: its reference, its claims, their verdicts, and where each holds.
 
-Directives: `advice NAME`, `paper NAME` and `claims NAME`, from the paper's folder; `papers`, a table of all.
+Directives, from the paper's folder: `advice NAME`, `paper NAME`, `boundary NAME` and `claims NAME`; `papers`,
+a table of all.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("advice", AdviceDirective)
     app.add_directive("paper", PaperDirective)
     app.add_directive("papers", PapersDirective)
+    app.add_directive("boundary", BoundaryDirective)
     app.add_directive("claims", Claims)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -133,6 +135,21 @@ class PaperDirective(Directive):
         return [html(f"<p class='cite'>{escape(cite)}</p><p>{escape(about['summary'])}</p>")]
 
 
+class BoundaryDirective(Directive):
+    """Where what a paper proposes pays: the tables that its `boundary` keeps."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Take them from the paper's folder."""
+        boundary = load(self.arguments[0]).module("boundary")
+        made = []
+        for t in boundary.tables(boundary.kept()):
+            rows = [[escape(cell) for cell in row] for row in t.rows]
+            made.append(html(f"<p>{escape(t.caption)}</p>{table(t.heads, rows, 'shares')}"))
+        return made
+
+
 class Claims(Directive):
     """A paper's claims: their verdicts by set-up, and at how many points of its atlas, if any, each holds."""
 
@@ -194,8 +211,9 @@ def _answer(paper: Paper, answered: Answered | None) -> str:
     """A verdict with its counts, and those under variants that differ."""
     if answered is None:
         return "–"
-    total = verdicts.total(answered)
+    total, left = verdicts.total(answered), answered["undecidable"]
     counted = f", {_of(answered['holds'], total, answered['opposite'])}" if total else ""
+    counted += f", {left} undecidable" if 0 < left < total else ""
     if why := verdicts.BECAUSE.get(answered.get("because", "")):
         counted += f" ({why})"
     others = "".join(
@@ -239,7 +257,11 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
         for claim in shown["claims"]
     ]
     shortened = f"; {shown['shortened']}" if shown["shortened"] else ""
-    apart = " beside no placebo," if any(v.flag("placebo") for v in paper.variants) else ""
+    apart = (
+        " beside no placebo (so that what one leaves undecidable above can hold here),"
+        if any(v.flag("placebo") for v in paper.variants)
+        else ""
+    )
     said = (
         f"Verdicts in the primary set-up ({escape(paper.setups[0].title)}) under today's TCP senders, up to"
         f" {shown['seeds']} seeds. Each claim is judged by itself,{apart} without Holm's correction over the"

@@ -440,7 +440,7 @@ def test_fitted_setups_are_marked_and_the_described_one_is_first() -> None:
 
 
 def test_the_narrow_edge_sets_tpr_max_to_the_narrowest_link() -> None:
-    jobs = {job.cell: job for job in plan("ard").jobs}
+    jobs = {job.cell: job for job in plan("ard", full=True).jobs}
     for topology, rate in (("four-flows", "1.04 Mbit/s"), ("twenty-flows", "5.76 Mbit/s")):
         for scheme in ("rio", "arm", "ard"):
             job = jobs[Cell("tail-drop-edge-narrow", topology, scheme)]
@@ -453,12 +453,12 @@ def test_the_narrow_edge_sets_tpr_max_to_the_narrowest_link() -> None:
 def test_the_plan_counts_what_is_run() -> None:
     default, quick, full = plan("ard"), plan("ard", quick=True), plan("ard", full=True)
     judged = [job for job in default.jobs if not job.cell.sweep]
-    assert len(judged) == len(SETUPS) * 2 * 4 * 2 == len(list(default.jobs))
+    # The narrow edge is run with --full only.
+    assert len(judged) == (len(SETUPS) - 1) * 2 * 4 * 2 == len(list(default.jobs))
     assert {job.seeds for job in judged} == {PAPER.about["seeds"]["full"]}
     assert {job.seeds for job in quick.jobs} == {PAPER.about["seeds"]["quick"]}
     assert quick.runs < default.runs < full.runs
-    # All five papers together take eight minutes on two cores.
-    assert default.cpu_seconds < 190
+    assert default.cpu_seconds <= 130
     order = [job.cell.scheme for job in default.jobs]
     assert order.index("placebo") > order.index("ard")
     # Wherever the placebo stands in for ARD, ARD has run under the same conditions.

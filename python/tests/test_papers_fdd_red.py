@@ -22,6 +22,7 @@ from inprofile.papers.fdd_red.experiments import DROP_TAIL, crossed, jobs
 from inprofile.papers.fdd_red.measure import full_from, measure, spread
 from inprofile.papers.fdd_red.tables import placebos
 from inprofile.papers.judge import Judged, judge
+from inprofile.studies.reproduce import plan
 
 PAPER = papers.load("fdd-red")
 SEEDS = (1, 2, 3, 4, 5, 6)
@@ -74,6 +75,25 @@ def test_a_placebo_of_reds_has_none_of_the_ledgers_options() -> None:
     own = made[Cell("spread", "equal", "fdd", "own")].values
     assert own == {**made[Cell("spread", "equal", "fdd")].values, Q + "victim_flow": "own"}
     assert Cell("accounts-kept", "equal", "fdd", "front") not in made
+
+
+def test_some_placebos_in_steady_state_are_of_a_full_run() -> None:
+    ran, every = ({job.cell for batch in jobs(PAPER, full=full) for job in batch} for full in (False, True))
+    for name in ("front", "random", "own", "oracle"):
+        cells = {Cell(setup, "unequal", "fdd", name) for setup in ("all-drops-long", "wide")}
+        assert cells <= every
+        assert not cells & ran
+        assert Cell("spread", "unequal", "fdd", name) in ran
+    assert Cell("wide", "unequal", "fdd", "blind") in ran
+    assert plan("fdd-red").cpu_seconds <= 150
+
+
+def test_equal_runs_are_counted_once() -> None:
+    red, base = (Cell(setup, "equal", "red") for setup in ("all-drops", "all-drops-base"))
+    made = {job.cell: job for batch in jobs(PAPER) for job in batch}
+    assert made[red].experiment == made[base].experiment
+    planned = plan("fdd-red")
+    assert planned.cpu_seconds < sum(job.seeds * job.cost for job in planned.jobs)
 
 
 def test_readings_are_crossed_whole() -> None:
@@ -313,9 +333,9 @@ def test_fewer_drops_than_red_are_not_yet_those_of_even_spreading() -> None:
 def test_the_boundary_has_every_line_at_every_point() -> None:
     about = PAPER.top.table(boundary.NAME)
     made = list(boundary.jobs(PAPER))
-    assert len(made) == len(about.words("rates")) * len(about.words("spreads")) * 7
+    assert len(made) == len(about.words("rates")) * len(about.words("spreads")) * 11
     base = inprofile.load(PAPER.folder / "unequal-rtts.toml")
-    for job in made[:7]:
+    for job in made[:11]:
         base.with_(dict(job.values)).check()
     cells = {
         job.cell: Measures(
@@ -338,6 +358,9 @@ def test_the_boundary_has_every_line_at_every_point() -> None:
     assert first["paper"]["over_red"][0] == pytest.approx(0.18, abs=0.01)
     # As good as a victim drawn at random is not worth the accounts.
     assert boundary.pays(first["paper"]) == "no"
+    where, otherwise = boundary.tables(told)
+    assert all(len(row) == len(t.heads) for t in (where, otherwise) for row in t.rows)
+    assert where.rows[0][where.heads.index("FDD-RED − RED")].startswith("0.18 [0.1")
     assert boundary.found(PAPER, cells) == told
     assert json.loads(boundary.written(told)) == told
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -100,6 +101,12 @@ class Job:
     cost: float = 0.0
     #: The cell, of an earlier batch, from whose measures `claims.derived` makes more values.
     after: Cell | None = None
+
+    @property
+    def experiment(self) -> tuple[object, ...]:
+        """What is run: equal for two cells whose runs are the same."""
+        values = json.dumps(self.values, sort_keys=True, default=str)
+        return self.file, values, self.seeds, self.after and self.cell
 
 
 #: Jobs of a batch run together; a batch may need the measures of those before it.

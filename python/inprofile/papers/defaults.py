@@ -2,8 +2,8 @@
 
 - Run is every scheme on every topology in every set-up and variant, with the same seeds: the scenario file
   of the set-up's `scenarios` (or the topology's `file`) with what topology, set-up, scheme and variant
-  `set`; a `set` may be by topology. With `full` the `sweeps` too: `key` at each of `values`, on the first
-  topology, with what the sweep `set`s.
+  `set`; a `set` may be by topology. A set-up may be of `full` alone, and the `sweeps` are: `key` at each of
+  `values`, on the first topology, with what the sweep `set`s.
 - Kept are all metrics by name, `QUEUE.column` and `PLACE.column` of every queue and marker, and
   `GROUP.column`, the mean over the flows of a group; `GROUP.delay` where `distributions` are measured; and
   what the paper has `computed` from them.
@@ -40,6 +40,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
         [_job(paper, Cell(setup.id, topology.id, scheme, variant), seeds) for scheme in schemes]
         for variant in variants_of(paper)
         for setup in paper.setups
+        if full or not setup.flag("full")
         for topology in paper.topologies
         for schemes in _turns(paper, None)
     ]

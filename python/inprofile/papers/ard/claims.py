@@ -23,7 +23,7 @@ from ..pairing import ratios
 from . import beside
 from .measure import SOON, placebo_rate
 from .placebo import more, table
-from .schemes import BLIND, PHASE, Cells, Schemes, level, of_rank
+from .schemes import BLIND, PHASE, Cells, Schemes, level, of_rank, ran
 
 __all__ = ["derived", "findings", "more", "rests_on", "table"]
 
@@ -440,7 +440,7 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     """Collect what was measured about every claim in every set-up, in the order of the paper's tables."""
     found = []
     for claim in paper.claims:
-        for setup in paper.setups:
+        for setup in ran(paper, cells):
             if claim.id == "A14":
                 made = None if variant else beside.a14(paper, cells, setup.id)
                 found += [] if made is None else [made]

@@ -16,7 +16,7 @@ from ..defaults import variants_of
 from ..judge import Comparison
 from .placebo import placebo_comparisons
 from .rows import side, titles
-from .schemes import level
+from .schemes import level, ran
 from .sweeps import sweeps
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _in_short(report: Report) -> Iterator[str]:
         return sides.pop() if len(sides) == 1 else None
 
     flows = " and ".join(str(t["flows"]) for t in paper.topologies)
-    for setup in paper.setups:
+    for setup in ran(paper, report.cells):
         name = setup.id
         printed = [paper.printed("fi", t.id, "rio") or 0.0 for t in paper.topologies]
         predicted = [prediction95([float(x) for x in fi(name, t.id)]) for t in paper.topologies]
@@ -123,11 +123,11 @@ def _fairness(report: Report, variant: str, charts: Charts) -> dict[str, Any]:
                 for s, title in titles(report.paper).items()
                 if (m := report.cells[Cell(setup.id, topology.id, s, variant)])
             ]
-            for setup in report.paper.setups
+            for setup in ran(report.paper, report.cells)
         }
         low = min([*printed.values(), *(v for rows in found.values() for row in rows for v in row["values"])])
         columns = []
-        for setup in report.paper.setups:
+        for setup in ran(report.paper, report.cells):
             name = f"fi-{setup.id}-{topology.id}-{variant}"
             rows = found[setup.id]
             charts[name] = draw.dots(
@@ -201,7 +201,7 @@ def _placebo_words(versus: list[Comparison]) -> str:
 
 def _pictured(report: Report) -> list[Entry]:
     """Set-ups whose figures over time are shown: none twice."""
-    return [setup for setup in report.paper.setups if "variant_of" not in setup]
+    return [setup for setup in ran(report.paper, report.cells) if "variant_of" not in setup]
 
 
 def _views(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
@@ -354,7 +354,7 @@ def _rates(report: Report) -> list[_Rates]:
     """λ and TPR of the first interval, beside the paper's, and λ_IN of the second."""
     rows: list[_Rates] = []
     for topology in report.paper.topologies:
-        for setup in report.paper.setups:
+        for setup in ran(report.paper, report.cells):
             ard = report.cells[Cell(setup.id, topology.id, "ard")]
             rio = report.cells[Cell(setup.id, topology.id, "rio")]
             rows.append(
@@ -409,7 +409,7 @@ def _drops(report: Report) -> list[_Drops]:
             "total": _kbit(m["total"]),
         }
         for topology in report.paper.topologies
-        for setup in report.paper.setups
+        for setup in ran(report.paper, report.cells)
         for scheme in titles(report.paper)
         if (m := report.cells[Cell(setup.id, topology.id, scheme)])
     ]

@@ -9,7 +9,7 @@ from .. import Paper
 from ..defaults import variants_of
 from ..judge import Comparison
 from ..rows import TableRow, row
-from .schemes import Cells, Schemes
+from .schemes import Cells, Schemes, ran
 
 __all__ = ["more", "placebo_comparisons", "table"]
 
@@ -67,7 +67,7 @@ def more(paper: Paper, cells: Cells) -> dict[str, Any]:
                 "differs": _excludes_zero(c),
                 **estimated(c.values, c.bounds),
             }
-            for setup in paper.setups
+            for setup in ran(paper, cells)
             for variant in variants_of(paper)
             for c in placebo_comparisons(paper, cells, setup.id, variant)
         ]

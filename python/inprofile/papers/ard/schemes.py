@@ -12,13 +12,19 @@ from ..effects import INDEX
 from ..judge import Effect
 from ..pairing import Pair
 
-__all__ = ["BLIND", "PHASE", "Cells", "Schemes", "level", "of_rank", "ranked"]
+__all__ = ["BLIND", "PHASE", "Cells", "Schemes", "level", "of_rank", "ran", "ranked"]
 
 Cells = Mapping[Cell, Measures]
 #: The placebo, as a sentence names it.
 BLIND = "blind drops at ARD's rate"
 #: Of the autocorrelation peak of the average queue.
 PHASE = Effect(0.1, 'a tenth of a full correlation: the effect is to be "mitigated much"')
+
+
+def ran(paper: Paper, cells: Cells) -> list[Entry]:
+    """The set-ups that were run: some with `--full` only."""
+    found = {cell.setup for cell in cells if not cell.sweep}
+    return [setup for setup in paper.setups if setup.id in found]
 
 
 class Schemes:

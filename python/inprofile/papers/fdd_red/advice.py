@@ -12,7 +12,7 @@ from .. import Cell, Paper
 from ..advice import known
 from ..advice_today import Figure
 from . import boundary, cost
-from .measure import PACKET, RATE
+from .measure import PACKET
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -34,7 +34,7 @@ WIDE, LONG, BASE_LONG = "wide", "all-drops-long", "all-drops-base-long"
 
 def figures(report: Report) -> dict[str, float]:
     """Jain's index, drops, waits and use of the link in both networks; where it pays; what a packet costs."""
-    return {**_wide(report), **_own(report), **_where(report), **_cost()}
+    return {**_wide(report), **_own(report), **_where(report), **_by_reading(report), **_cost()}
 
 
 def _wide(report: Report) -> dict[str, float]:
@@ -69,7 +69,6 @@ def _own(report: Report) -> dict[str, float]:
     base_gain = report.cell(BASE_LONG, "unequal", "fdd")["fi"] - red["fi"]
     drops = {name: report.cell(first, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
     return {
-        "wait": float(red["queue_mean"].mean()) * PACKET / RATE,
         "red_long": float(red["fi"].mean()),
         "fdd_long": float(fdd["fi"].mean()),
         **known("gain_long", fdd["fi"] - red["fi"]),
@@ -98,6 +97,19 @@ def _where(report: Report) -> dict[str, float]:
         "pays_linux": float(sum(boundary.pays(p["linux"]) == "yes" for p in points)),
         "pays_from": min(above, default=NOWHERE),
         "not_to": max(not_yet, default=0.0),
+        # The first point is the paper's own network.
+        "own_ratio": boundary.ratio(points[0]),
+    }
+
+
+def _by_reading(report: Report) -> dict[str, float]:
+    """The index in the network in which RED is unfair where Fig. 2 is read otherwise."""
+    last = boundary.found(report.paper, report.cells)["points"][-1]["paper"]
+    ends = ("", "_lo", "_hi")
+    return {
+        f"{line}{end}": figure
+        for line in boundary.READINGS
+        for end, figure in zip(ends, last[line], strict=True)
     }
 
 
@@ -112,12 +124,14 @@ def _cost() -> dict[str, float]:
 
 
 def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
-    """With one of today's senders: the network in which RED is unfair, and the paper's own two over 20 s."""
-    index, first = "Jain's fairness index", paper.setups[0].id
+    """With one of today's senders: the network in which RED is unfair; the paper's two, 20 s and 1,000 s."""
+    index, first, steady = "Jain's fairness index", paper.setups[0].id, "1,000 s without the first 100"
     places = {
         "": (WIDE, "unequal", "round trips of 20 to 400 ms on 4 Mbit/s"),
         "_equal": (first, "equal", "the paper's network, equal round trips, first 20 s"),
         "_unequal": (first, "unequal", "the paper's network, round trips of 20 to 100 ms, first 20 s"),
+        "_equal_long": (LONG, "equal", f"the paper's network, equal round trips, {steady}"),
+        "_unequal_long": (LONG, "unequal", f"the paper's network, round trips of 20 to 100 ms, {steady}"),
     }
     made = []
     for name, (setup, topology, where) in places.items():

@@ -17,8 +17,8 @@ DROP_TAIL = ("drop-tail", "100 packets")
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what has to be run: nothing depends on anything else, a batch is what progress names.
 
-    `full` adds further set-ups and Fig. 10 and 11 in steady state, the crossed readings, the sweeps, and
-    where FDD-RED pays.
+    `full` adds further set-ups, Fig. 10 and 11 and some placebos in steady state, the crossed readings, the
+    sweeps, and where FDD-RED pays.
     """
     return [
         [*_main(paper, quick, full)],
@@ -66,9 +66,11 @@ def _long(setup: Entry) -> bool:
     return setup.numbers("window")[0] > 0
 
 
-def _variants(paper: Paper, setup: Entry) -> list[str]:
-    """The variants that are run in a set-up."""
-    return [v.id for v in paper.variants if setup.id in v.words("setups")]
+def _variants(paper: Paper, setup: Entry, full: bool) -> list[str]:
+    """The variants that are run in a set-up: some in a full run only."""
+    about = paper.top.table("full_only")
+    late = about.words("variants") if setup.id in about.words("setups") and not full else []
+    return [v.id for v in paper.variants if setup.id in v.words("setups") and v.id not in late]
 
 
 def _rival(paper: Paper, variant: str) -> bool:
@@ -84,7 +86,7 @@ def _main(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
         for topology in paper.topologies:
             for scheme in ("red", "fdd"):
                 yield _job(paper, Cell(setup.id, topology.id, scheme), n)
-            for variant in _variants(paper, setup):
+            for variant in _variants(paper, setup, full):
                 yield _job(paper, Cell(setup.id, topology.id, "fdd", variant), n)
         # Not where RED's parameters vary: it has none of them.
         if not paper.top.flag("coarse"):
@@ -100,7 +102,7 @@ def _points(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
         if (quick and setup.id != paper.setups[0].id) or (_long(setup) and not full):
             continue
         n = paper.seeds.whole("quick_points" if quick else "points_long" if _long(setup) else "points")
-        drawn = [v for v in _variants(paper, setup) if not _rival(paper, v)]
+        drawn = [v for v in _variants(paper, setup, full) if not _rival(paper, v)]
         variants = [] if quick else drawn
         lines = [("red", ""), ("fdd", ""), *(("fdd", v) for v in variants)]
         yield from _each_point(paper, setup.id, topology, lines, n)

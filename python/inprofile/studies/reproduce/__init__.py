@@ -56,8 +56,9 @@ class ReproductionPlan:
 
     @property
     def cpu_seconds(self) -> float:
-        """Roughly how much computing that is, on one core."""
-        return sum(job.seeds * job.cost for job in self.jobs)
+        """Roughly how much computing that is, on one core: equal runs of a batch are made once."""
+        once = [{job.experiment: job for job in batch} for batch in self.batches]
+        return sum(job.seeds * job.cost for jobs in once for job in jobs.values())
 
     def to_json(self) -> dict[str, Any]:
         """As `--plan --json` prints it."""
