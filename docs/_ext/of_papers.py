@@ -175,6 +175,8 @@ def _legend() -> str:
         "A claim is taken apart into comparisons, and its word follows from what becomes of them. Where it is"
         " not the word that the counts alone would give, it says why: a placebo, which acts as often but"
         " blindly, does as well, or Holm's correction for the number of comparisons and claims leaves less."
+        " Of the paper's printed numbers it says how many lie where one more run of ours would fall; they"
+        " change no verdict, and where the rival's figure lies there, too, a number is not counted."
         " Bounds of our own are marked <em>ours</em>."
     )
     summary = "What the words mean, and why equal counts can have different words"
@@ -216,6 +218,10 @@ def _answer(paper: Paper, answered: Answered | None) -> str:
     counted += f", {left} undecidable" if 0 < left < total else ""
     if why := verdicts.BECAUSE.get(answered.get("because", "")):
         counted += f" ({why})"
+    if answered["numbers"]:
+        counted += f"; printed numbers: {answered['inside']} of {answered['numbers']}"
+    if told := answered.get("told"):
+        counted += f"; {escape(told)}"
     others = "".join(
         f"<br><small>{escape(paper.find('variants', v).title)}: {Verdict(verdict).words}</small>"
         for v, verdict in answered["variants"].items()
@@ -271,16 +277,20 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
         f"{EARLIER if shown['earlier'] else ''}"
     )
     made = f"<p>{said}</p>{table(['claim', *(s['title'] for s in shown['senders'])], rows, 'today')}"
-    return made if shown["advised"] is None else f"{made}{_advised(shown['advised'])}"
+    return made if shown["advised"] is None else f"{made}{_advised(paper, shown['advised'])}"
 
 
-def _advised(shown: dict[str, Any]) -> str:
+def _advised(paper: Paper, shown: dict[str, Any]) -> str:
     """A row a figure of what is advised, a column a sender."""
+    about = advice.read(paper)
+    if about is None:
+        raise ValueError(f"{paper.name} has figures of its advice under today's senders, and no advice.toml")
+    setup = paper.find("setups", advice.advised(paper, about).setup)
     rows = [(escape(r["words"]), *map(escape, r["figures"])) for r in shown["rows"]]
     heads = ["what is advised above", *(s["title"] for s in shown["senders"])]
     said = (
-        "The experiment that the advice is of, and what it is compared with, under each sender:"
-        " means with 95 % intervals."
+        f"The experiment that the advice is of (set-up “{escape(setup.title)}”), and what it is compared"
+        " with, under each sender: means with 95 % intervals."
     )
     return f"<p>{said}</p>{table(heads, rows, 'today')}"
 

@@ -150,6 +150,8 @@ class Finding:
     notes: Sequence[str] = ()
     #: Why the set-up cannot decide the claim at all; then there are no comparisons.
     obstacle: str | None = None
+    #: The figures that a table of verdicts gives beside the word, as it says them.
+    told: str = ""
 
 
 #: Why a claim's word is not the one that the counts of its comparisons alone would give: a placebo does as
@@ -219,6 +221,7 @@ class Judged:
     #: How many comparisons were left out as duplicates.
     duplicates: int = 0
     because: Because = ""
+    told: str = ""
 
     def count(self, outcome: Outcome) -> int:
         """How many of its comparisons came out so."""

@@ -1,6 +1,6 @@
 """Whether a run had all experiments that a verdict rests on.
 
-Without `--full` a set-up may be run in part: fewer points of a figure, not all figures. A claim judged there
+Without `--full` a set-up may be run in part: fewer points of a figure, shorter runs. A claim judged there
 rests on other experiments than its verdict of `--full`, and may come out otherwise. So it is not shown as a
 verdict, unless the set-up is the paper's first: what is run of that without `--full` is meant to be judged.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from . import Batches, Cell, Paper
+from . import Batches, Cell, Job, Paper
 from .judge import Judged
 
 __all__ = ["Ran"]
@@ -38,13 +38,17 @@ class Ran:
 
 
 def _lacking(paper: Paper, run: Batches, whole: Batches) -> list[Cell]:
-    """Cells that `whole` has and `run` has not, or with fewer seeds; not those that vary an assumption."""
-    seeds: Mapping[Cell, int] = {job.cell: job.seeds for batch in run for job in batch}
+    """Cells that `whole` has and `run` has not, or in part; none that vary an assumption."""
+    ran: Mapping[Cell, Job] = {job.cell: job for batch in run for job in batch}
     sweeps = {sweep.id for sweep in paper.sweeps}
     return [
         job.cell
         for batch in whole
         for job in batch
         # A paper may call a swept value's cells `sweep: value`.
-        if job.cell.sweep.split(": ")[0] not in sweeps and seeds.get(job.cell, 0) < job.seeds
+        if job.cell.sweep.split(": ")[0] not in sweeps and not _as_much(ran.get(job.cell), job)
     ]
+
+
+def _as_much(ran: Job | None, whole: Job) -> bool:
+    return ran is not None and ran.seeds >= whole.seeds and ran.values == whole.values

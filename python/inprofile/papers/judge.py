@@ -317,7 +317,17 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         summary = finding.obstacle
         why = " ".join([summary, *notes, reasons(comparisons, numbers)]).rstrip()
         verdict = Verdict.UNDECIDABLE
-        return Judged(finding.claim, finding.setup, verdict, summary, tuple(notes), why, comparisons, numbers)
+        return Judged(
+            finding.claim,
+            finding.setup,
+            verdict,
+            summary,
+            tuple(notes),
+            why,
+            comparisons,
+            numbers,
+            told=finding.told,
+        )
     p = max(c.p for c in comparisons)
     verdict, because = _verdict_and_why(comparisons, times=p_holm / p if p else 1.0)
     if all(c.outcome == "holds" for c in comparisons) and p < ALPHA <= p_holm:
@@ -351,4 +361,5 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         p_holm=p_holm,
         duplicates=len(finding.comparisons) - len(comparisons),
         because=because,
+        told=finding.told,
     )

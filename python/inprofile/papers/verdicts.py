@@ -54,6 +54,8 @@ class Answered(TypedDict):
     numbers: int
     #: Verdicts under the paper's variants, by id.
     variants: dict[str, str]
+    #: Figures that stand beside the verdict in a table; none of most claims.
+    told: NotRequired[str]
 
 
 class Verdicts(TypedDict):
@@ -115,6 +117,8 @@ def _answered(claim: Mapping[str, Any]) -> Answered:
     # What an earlier version judged does not say.
     if claim.get("because") is not None:
         made["because"] = claim["because"]
+    if claim.get("told"):
+        made["told"] = claim["told"]
     return made
 
 

@@ -42,8 +42,10 @@ def figures(report: Report) -> dict[str, float]:
         for runs, scheme in ((advised, "none"), (published, "hard"), (published, "none"))
     )
     return {
+        **_blind(advised, goodput),
         **known("forty", 1 - _ratio(advised, "forty")),
         **known("ten", _ratio(advised, "ten") - 1),
+        **known("ten_published", 1 - _ratio(published, "ten")),
         **known("twenty", 1 - _ratio(advised, "forty", "twenty")),
         **known("wide", 1 - _ratio(advised, "forty", "wide")),
         **known("low", 1 - _ratio(advised, "forty", at=LOW)),
@@ -62,6 +64,28 @@ def figures(report: Report) -> dict[str, float]:
     }
 
 
+def _blind(runs: ProbeRuns, goodput: float) -> dict[str, float]:
+    """What every n-th packet OUT does in the advised queue: delay at the probe's goodput, shares of OUT.
+
+    The delay is left out where some seed reaches no such goodput.
+    """
+    frontier, ours = (
+        runs.frontier("blind", "forty", "every-nth"),
+        runs.points("frontier", "forty", "hard")[AT],
+    )
+    delay = least_delay([frontier], goodput)
+    share, there = (
+        1 - float(m["share_in"].mean()) for m in (ours, runs.points("blind", "forty", "every-nth")[AT])
+    )
+    reached = (
+        {}
+        if np.isnan(delay).any()
+        else {**known("blind", 1e3 * delay), **known("sooner_blind", 1e3 * (delay - ours["delay"]))}
+    )
+    most = frontier["goodput"].max(axis=0) / 1e6
+    return {"out_share": share, "blind_out_share": there, **known("blind_most", most), **reached}
+
+
 def _ratio(runs: ProbeRuns, flows: str, study: str = "frontier", at: slice = slice(MATCHED)) -> Array:
     """Delay with the marker over that without, at equal goodputs, one a seed."""
     ours, base = (runs.frontier(study, flows, scheme) for scheme in ("hard", "none"))
@@ -71,11 +95,19 @@ def _ratio(runs: ProbeRuns, flows: str, study: str = "frontier", at: slice = sli
 def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     """The advised thresholds with one of today's senders, with the marker and without.
 
-    Not at equal goodputs: Prague reaches none with the marker that it reaches without.
+    At equal thresholds; and at the marker's goodput the least delay that any threshold without it has, unless
+    none reaches that goodput in some seed.
     """
     runs = ProbeRuns(cells, ADVISED)
     ours, bare = (runs.points("frontier", "forty", s)[AT] for s in ("hard", "none"))
+    plain = 1e3 * least_delay([runs.frontier("frontier", "forty", "none")], float(ours["goodput"].mean()))
+    equal = (
+        []
+        if np.isnan(plain).any()
+        else [Figure("plain", "queueing delay without it at the marker's goodput", plain, "ms")]
+    )
     return [
+        *equal,
         Figure("goodput", "goodput with the marker (advised)", ours["goodput"] / 1e6, "Mbit/s"),
         Figure("bare", "goodput without it", bare["goodput"] / 1e6, "Mbit/s"),
         Figure(

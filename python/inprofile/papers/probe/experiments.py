@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["QUICK", "jobs", "law_of", "swept", "thresholds"]
+__all__ = ["QUICK", "SECONDS", "SHORT", "jobs", "law_of", "swept", "thresholds"]
 
-#: How long quick runs are, in seconds.
-QUICK = 100
+#: How long quick runs are, in seconds; and those without `--full`.
+QUICK, SHORT = 100, 500
 #: How long the others are (§3).
 SECONDS = 1000
 
@@ -39,8 +39,10 @@ def thresholds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what `reproduce` runs: a batch for each set-up, study and number of flows, then the sweeps.
 
-    Without `full`: the first set-up whole, of the others what is needed (`beside`), no sweeps.
+    Without `full`: the first set-up whole, of the others what is needed (`beside`), no sweeps, all of it half
+    as long. What runs under today's senders is as long as §3 has it; an atlas has durations of its own.
     """
+    seconds = QUICK if quick else SECONDS if full or paper.top.flag("coarse") else SHORT
     batches = [
         [
             _job(
@@ -48,7 +50,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
                 study,
                 Cell(setup.id, topology.id, scheme, "", study.id, str(at)),
                 seeds,
-                quick,
+                seconds,
             )
             for scheme in _schemes(paper, study, topology, setup, full)
             for at in thresholds(paper, study, setup, quick, full)
@@ -64,7 +66,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     if full:
         few = paper.seeds.whole("sweep_quick" if quick else "sweep")
         batches += [
-            list(_sweep(paper, sweep, few if quick else sweep.whole("seeds", few), quick))
+            list(_sweep(paper, sweep, few if quick else sweep.whole("seeds", few), quick, seconds))
             for sweep in paper.sweeps
         ]
     return [batch for batch in batches if batch]
@@ -93,23 +95,23 @@ def _schemes(paper: Paper, study: Entry, topology: Entry, setup: Entry, full: bo
 
 
 def swept(sweep: Entry, value: str) -> str:
-    """How the cells of one value of a sweep are called."""
-    return f"{sweep.id}: {value}"
+    """How the cells of one value of a sweep are called: as those of another sweep where it continues that."""
+    return f"{sweep.word('continues', sweep.id)}: {value}"
 
 
-def _sweep(paper: Paper, sweep: Entry, seeds: int, quick: bool) -> Iterator[Job]:
+def _sweep(paper: Paper, sweep: Entry, seeds: int, quick: bool, seconds: int) -> Iterator[Job]:
     """Every value of a sweep, at its thresholds; quick ones at the first and the last."""
     study = paper.find("studies", sweep.word("study"))
     at_all = [int(x) for x in sweep.numbers("at")]
     values = sorted({at_all[0], at_all[-1]}) if quick else at_all
     table = paper.top.table(sweep.word("values"))
-    for value in table:
+    setup = sweep.word("setup", paper.setups[0].id)
+    for value in sweep.words("only") if "only" in sweep else table:
         changes = table.table(value)
         for scheme in sweep.words("schemes"):
             for at in values:
-                setup = paper.setups[0].id
                 cell = Cell(setup, sweep.word("topology"), scheme, "", swept(sweep, value), str(at))
-                job = _job(paper, study, cell, seeds, quick)
+                job = _job(paper, study, cell, seeds, seconds)
                 # A baseline has no marker to change.
                 marked = "marker" in paper.find("schemes", scheme) or "file" in study
                 changed = {k: v for k, v in changes.items() if marked or ".marker." not in k}
@@ -133,7 +135,7 @@ def _environment(paper: Paper, setup: Entry, two: bool) -> dict[str, object]:
     return values
 
 
-def _job(paper: Paper, study: Entry, cell: Cell, seeds: int, quick: bool) -> Job:
+def _job(paper: Paper, study: Entry, cell: Cell, seeds: int, seconds: int) -> Job:
     topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
     flows = topology.whole("flows")
     at = int(cell.value)
@@ -156,10 +158,9 @@ def _job(paper: Paper, study: Entry, cell: Cell, seeds: int, quick: bool) -> Job
     if not two and "marker" in scheme:
         values["flows.marked.marker"] = _marker(paper, scheme, topology)
     values |= dict(study.changes)
-    seconds = QUICK if quick else SECONDS
-    if quick:
+    if seconds != SECONDS:
         values |= {"duration": f"{seconds} s", "measure.to": f"{seconds} s"}
-    cost = paper.top.number("cost") * seconds * (1.3 if flows > 10 else 1.0)
+    cost = paper.top.number("cost") * seconds * study.number("cost", 1.0) * (1.3 if flows > 10 else 1.0)
     return Job(cell, seeds, study.word("file", "one-domain.toml"), values, cost)
 
 

@@ -12,12 +12,23 @@ from .experiments import swept
 from .frontiers import Frontier, log_ratio
 from .runs import Flows, ProbeRuns
 
-__all__ = ["notes"]
+__all__ = ["notes", "told"]
 
 
 def notes(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> list[str]:
     """Sentences about a claim, made of what was measured in one set-up."""
     return [*_beside(claim, paper, runs, js), *_readings(claim, paper, runs)]
+
+
+def told(claim: str, paper: Paper, js: list[Flows]) -> str:
+    """What a table of verdicts gives beside the word, of claims whose bound is ours."""
+    if claim == "C5":
+        shares = [j.fair_share(how, "free-in").mean() for j in js for how in ("soft", "hard")]
+        return f"{100 * min(shares):.0f} to {_percent(max(shares))} of a fair share"
+    if claim == "C10":
+        ratio = _mean(js[0].high_load(paper.top.word("bin")))
+        return "" if ratio is None else f"variance {np.exp(ratio):.2f} of that where all are IN"
+    return ""
 
 
 def _signed(x: float) -> str:

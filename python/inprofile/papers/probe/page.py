@@ -16,7 +16,7 @@ from .. import Entry
 from ..figure import Figure, Panels
 from .claims import UDP
 from .environment import laws, paper_says
-from .experiments import swept
+from .experiments import QUICK, SECONDS, SHORT, swept
 from .frontiers import Frontier, along, log_ratio
 from .measure import BINS
 from .runs import ProbeRuns
@@ -51,6 +51,8 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "laws": laws(report),
         "paper_says": paper_says(report.paper),
         "primary": report.paper.setups[0].title,
+        "seconds": QUICK if report.quick else SECONDS if report.full else SHORT,
+        "stated": SECONDS,
         "gains": _gains(report, runs, titles, charts),
         "frontiers": [_frontier_figure(runs, *figure, titles, charts) for figure in FIGURES],
         "losses": [_losses(runs, how, charts) for how in HOW],
@@ -287,8 +289,11 @@ SHOWN = {
 
 def _sweeps(report: Report, runs: ProbeRuns, charts: Charts) -> Iterator[Figure]:
     """How much a reading or an assumption matters: what the sweep shows, at each value."""
+    first = runs
     for sweep in report.paper.sweeps:
         rows = []
+        setup = sweep.word("setup", report.paper.setups[0].id)
+        runs = ProbeRuns(report.cells, setup) if "setup" in sweep else first
         for value in report.paper.top.table(sweep.word("values")):
             study = swept(sweep, value)
             for scheme in [s for s in sweep.words("schemes") if s != "none"]:
@@ -300,7 +305,11 @@ def _sweeps(report: Report, runs: ProbeRuns, charts: Charts) -> Iterator[Figure]
         if rows:
             name = f"sweep-{sweep.id}"
             charts[name] = draw.forest(rows, x=SHOWN[sweep.word("shows")])
-            seeds = next(j.seeds for c, j in report.jobs.items() if c.sweep.startswith(f"{sweep.id}: "))
+            seeds = next(
+                j.seeds
+                for c, j in report.jobs.items()
+                if c.setup == setup and c.sweep.startswith(swept(sweep, ""))
+            )
             flows = report.paper.find("topologies", sweep.word("topology")).title
             yield Figure(name, f"{seeds} seeds, {flows}", sweep.title)
 

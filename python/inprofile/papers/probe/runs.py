@@ -152,6 +152,10 @@ class Flows:
         ]
         return log_ratios(ours, Frontier(base.values, few))
 
+    def high_load(self, bins: str) -> list[float]:
+        """C10: mean ln(variance of the load, hard / all IN) over the upper half of the goodputs of both."""
+        return self.ratio("hard", name=f"load_variance:{bins}", at=slice(MATCHED // 2, MATCHED))
+
     def over_free(self, scheme: str) -> list[float]:
         """Two domains: goodput of a marked flow over that of a free one, mean over thresholds."""
         f = self.frontier(scheme, "two-domains")

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 
 from ...metrics.measures import Array, Measures
-from ...metrics.quantity import mean_pm, pm
+from ...metrics.quantity import mean_pm, pm, quantity
 from ...metrics.stats import SHARE, UNLIKE, estimate
-from .. import Cell, Paper
+from .. import Cell, Entry, Paper
 from ..judge import Comparison, Effect, Finding, Number
 from ..pairing import Pair
 from ..rows import TableRow, row
@@ -179,7 +179,7 @@ def _b2(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 
 def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
-    compared, numbers, notes = [], [], []
+    compared, numbers, notes, told = [], [], [], []
     for printed in paper.top.tables("crossings"):
         level = printed.id
         found = {scheme: crossings(paper, cells, setup, level, scheme) for scheme in titles(paper)}
@@ -215,7 +215,17 @@ def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
             )
             for scheme, title in titles(paper).items()
         ]
-    return Finding("B3", setup, compared, numbers, notes)
+        told.append(f"{level} sold: {_withstood(paper, found, most, printed)}")
+    return Finding("B3", setup, compared, numbers, notes, told="; ".join(told))
+
+
+def _withstood(paper: Paper, found: Mapping[str, Array], most: float, printed: Entry) -> str:
+    """Best-effort flows withstood under each scheme, and how many the paper prints."""
+    ours = ", ".join(
+        f"{title} {'all ' if (found[s] == most).all() else ''}{quantity(float(found[s].mean()), '', 3)}"
+        for s, title in titles(paper).items()
+    )
+    return f"{ours} (paper: {', '.join(f'{printed.number(s):g}' for s in titles(paper))})"
 
 
 def _by_scheme(paper: Paper, compared: Sequence[Comparison]) -> str:
@@ -463,7 +473,7 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     if variant:
         return [_b8(paper, cells, name, variant) for name in paper.find("variants", variant).words("setups")]
     run = {(c.setup, c.topology) for c in cells}
-    swept = {c.setup for c in cells if c.sweep == "bucket" and c.topology == "table-1"}
+    swept = {s.id for s in paper.setups if len(points(cells, s.id, "table-1", "bucket")) > 1}
     return [
         _CLAIMS[claim.id](paper, cells, setup.id)
         for setup in paper.setups

@@ -70,23 +70,26 @@ def own(paper: Paper, variant: str) -> tuple[bool, bool]:
 
 
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
-    """List what `reproduce` runs: Table I and Fig. 1, 2 in every set-up, Fig. 7 to 9 in those that have them.
+    """List what `reproduce` runs: the first set-up whole, of the others Table I and what the advice needs.
 
-    `full` adds Fig. 7 to 9 elsewhere, more of their points under variants, and the sweeps.
+    `full` adds their figures, the variants, and the sweeps. Points of an atlas, and what is run under today's
+    senders, have fewer points of Fig. 7 and 8 (`coarse`).
     """
     few = quick or paper.top.flag("coarse")
     made: list[Job] = []
     for setup in paper.setups:
         make = _Maker(paper, setup, quick)
+        whole = full or setup.id == paper.setups[0].id
         made += make.table_1()
-        if full or setup.flag("figures", True):
-            made += make.figures(few)
-    for variant in paper.variants:
+        if whole:
+            made += [*make.figures_1_2(), *make.figures(few)]
+        elif setup.flag("advised"):
+            made += make.figure_8(few, "advised")
+    for variant in paper.variants if full else ():
         for name in variant.words("setups"):
-            made += _Maker(paper, paper.find("setups", name), quick, variant=variant.id).in_drops(not full)
+            made += _Maker(paper, paper.find("setups", name), quick, variant=variant.id).in_drops(few)
     for sweep in paper.sweeps:
-        if full or not sweep.flag("full", True):
-            made += _swept(paper, sweep, quick)
+        made += _swept(paper, sweep, quick, full)
     return [made]
 
 
@@ -141,8 +144,11 @@ class _Maker:
         return values
 
     def table_1(self) -> Iterator[Job]:
-        """Table I, Fig. 2 (with a large w_q, which is said of it alone), and Fig. 1."""
+        """Table I."""
         yield from self.both("table-1", "table-1", "full")
+
+    def figures_1_2(self) -> Iterator[Job]:
+        """Fig. 2 (with a large w_q, which is said of it alone) and Fig. 1; B8's other count by a reading."""
         large = {
             "links.bottleneck.queue.w_q": self.paper.top.number("large_w_q"),
             "duration": "200 s",
@@ -168,32 +174,40 @@ class _Maker:
 
     def figures(self, few: bool) -> Iterator[Job]:
         """Fig. 7 to 9."""
-        about, which = self.paper.top.table("figures"), "few" if few else "all"
+        about = self.paper.top.table("figures").table("best_effort")
         for level, profile in subscribed(self.paper).items():
-            for n in map(int, about.table("best_effort").numbers(which)):
+            for n in map(int, about.numbers("few" if few else "all")):
                 yield from self.both(
                     "figure-7", "figure-7", "figures", level, str(n),
                     contract=profile * 1e6, values={"flows.be.count": n},
                 )  # fmt: skip
-        for profile, _ in levels(self.paper):
-            for percent in map(int, about.table("levels").numbers(which)):
-                count = {"flows.as.count": assured(profile, percent)}
-                yield from self.both(
-                    "figure-8", "figure-8", "figures", f"{profile:g} Mbit/s", str(percent),
-                    contract=profile * 1e6, values=count,
-                )  # fmt: skip
+        yield from self.figure_8(few, "figures")
         for step in self.paper.top.tables("steps"):
             key = step.word("file").removesuffix(".toml")
             yield from self.both("figure-9", key, "steps", "step", step.id)
 
+    def figure_8(self, few: bool, seeds: str) -> Iterator[Job]:
+        """Fig. 8, with as many seeds as `seeds` says."""
+        about = self.paper.top.table("figures").table("levels")
+        for profile, _ in levels(self.paper):
+            for percent in map(int, about.numbers("few" if few else "all")):
+                count = {"flows.as.count": assured(profile, percent)}
+                yield from self.both(
+                    "figure-8", "figure-8", seeds, f"{profile:g} Mbit/s", str(percent),
+                    contract=profile * 1e6, values=count,
+                )  # fmt: skip
 
-def _swept(paper: Paper, sweep: Entry, quick: bool) -> Iterator[Job]:
-    """Table I with one parameter at several values, the rest as in the set-up."""
-    values: Sequence[Any] = sweep["values"]
-    if quick:
-        values = [values[0], values[-1]]
-    key = sweep.word("key")
-    for name in sweep.words("setups"):
+
+def _swept(paper: Paper, sweep: Entry, quick: bool, full: bool) -> Iterator[Job]:
+    """Table I with one parameter varied, the rest as in the set-up; without `full` what `always` names."""
+    key, every = sweep.word("key"), sweep["values"]
+    parts = sweep.tables("always")
+    names = sweep.words("setups") if full else [part.id for part in parts]
+    for i, name in enumerate(names):
+        about = sweep if full else parts[i]
+        values: Sequence[Any] = about.get("values", every)
+        if quick and values is every:
+            values = [every[0], every[-1]]
         for value in values:
             bucket = key == "bucket"
             make = _Maker(paper, paper.find("setups", name), quick, float(value) if bucket else None)
@@ -204,7 +218,7 @@ def _swept(paper: Paper, sweep: Entry, quick: bool) -> Iterator[Job]:
                 sweep.id,
                 str(value),
                 values={} if bucket else {key: curve(value) if key.endswith(".out") else value},
-                schemes=sweep.words("schemes") if "schemes" in sweep else None,
+                schemes=next((x.words("schemes") for x in (about, sweep) if "schemes" in x), None),
             )
 
 

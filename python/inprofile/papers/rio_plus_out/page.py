@@ -37,19 +37,21 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "loss": [_loss(report, charts, s) for s in report.paper.setups],
         "windows": list(_windows(report, charts)),
         "above": list(_above(report)),
-        "seen": [_seen(report, charts, s) for s in report.paper.setups],
+        "seen": [_seen(report, charts, s) for s in _with(report, "figure-2")],
         "against": [
             _figure_7(report, charts, s, level)
             for level in subscribed(report.paper)
-            for s in _with_figures(report)
+            for s in _with(report, "figure-7")
         ],
         "subscribed": [
-            _figure_8(report, charts, s, p) for p, _ in levels(report.paper) for s in _with_figures(report)
+            _figure_8(report, charts, s, p)
+            for p, _ in levels(report.paper)
+            for s in _with(report, "figure-8")
         ],
         "steps": [
             _figure_9(report, charts, s, step)
             for step in report.paper.top.tables("steps")
-            for s in _with_figures(report)
+            for s in _with(report, "figure-9")
         ],
         "buckets": _buckets(report, charts),
         "sweeps": list(_sweeps(report, charts)),
@@ -69,9 +71,9 @@ def _run(
     return found
 
 
-def _with_figures(report: Report) -> list[Entry]:
-    """Set-ups in which Fig. 7 to 9 were run."""
-    run = {c.setup for c in report.cells if c.topology == "figure-7"}
+def _with(report: Report, topology: str) -> list[Entry]:
+    """Set-ups in which it was run."""
+    run = {c.setup for c in report.cells if c.topology == topology}
     return [s for s in report.paper.setups if s.id in run]
 
 
@@ -258,13 +260,17 @@ def _windows(report: Report, charts: Charts) -> Iterator[Figure]:
 
 
 def _above(report: Report) -> Iterator[Row]:
-    """Fig. 1: share of the time above the profile, in every set-up."""
+    """Fig. 1: share of the time above the profile, in every set-up in which it was run."""
+    run = {s.id for s in _with(report, "figure-1")}
     for scheme, name in titles(report.paper).items():
         for group, profile in _windows_of(report).items():
-            shares = (
-                _run(report, s.id, "figure-1", scheme)[f"above:{group}"].mean() for s in report.paper.setups
-            )
-            yield Row(f"{profile / 1e6:g} Mbit/s, {name}", [f"{100 * x:.1f} %" for x in shares])
+            shares = [
+                f"{100 * _run(report, s.id, 'figure-1', scheme)[f'above:{group}'].mean():.1f} %"
+                if s.id in run
+                else "with --full"
+                for s in report.paper.setups
+            ]
+            yield Row(f"{profile / 1e6:g} Mbit/s, {name}", shares)
 
 
 def _seen(report: Report, charts: Charts, setup: Entry) -> Figure:
@@ -360,22 +366,17 @@ def _figure_9(report: Report, charts: Charts, setup: Entry, step: Entry) -> Figu
 
 
 def _buckets(report: Report, charts: Charts) -> str:
-    """The study of bucket sizes: the largest profile's share against the bucket."""
-    own = report.paper.setups[0].id
+    """The study of bucket sizes: the largest profile's share against the bucket; RI+O's with `--full`."""
+    own, largest = report.paper.setups[0].id, profiles(report.paper)["as4"]
     rows = [
-        draw.row(
-            name,
-            100
-            * _run(report, own, "table-1", s, "bucket", b)["throughput:as4"]
-            / profiles(report.paper)["as4"],
-            x=float(b) / 1e3,
-        )
+        draw.row(name, 100 * report.cells[cell]["throughput:as4"] / largest, x=float(b) / 1e3)
         for s, name in titles(report.paper).items()
         for b in points(report.cells, own, "table-1", "bucket")
+        if (cell := Cell(own, "table-1", s, "", "bucket", b)) in report.cells
     ]
     charts["Buckets"] = curve(
         rows,
-        _names(report),
+        [name for name in _names(report) if any(row["scheme"] == name for row in rows)],
         x="bucket of the 270 kbit/s flow (KB)",
         y="1350 kbit/s flow (% of profile)",
         log=(True, False),
@@ -398,7 +399,8 @@ def _sweeps(report: Report, charts: Charts) -> Iterator[Figure]:
                 for c, m in report.cells.items()
                 if (c.setup, c.sweep) == (setup, sweep.id)
             ]
-            if sweep.id == "bucket" or not rows:
+            # One value alone is of the advice, and varies nothing.
+            if sweep.id == "bucket" or len(found) < 2:
                 continue
             chart = f"sweep-{sweep.id}-{setup}"
             names = [n for n in _names(report) if any(r["scheme"] == n for r in rows)]

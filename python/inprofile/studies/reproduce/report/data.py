@@ -30,7 +30,7 @@ def report_json(report: Report) -> dict[str, Any]:
     were run here: then its verdict and counts are those of the last `--full`, of the day and version that
     `committed` says, and it has no samples. `because` is "placebo" or "correction" where the verdict is not
     the one that the counts alone would give: a placebo does as well, or Holm's correction leaves less; null
-    where what is committed does not say.
+    where what is committed does not say. `told` has the figures that a table gives beside the verdict.
     `not_run` names what has neither, and `once` the claims that do not depend on the set-up: they are in the
     first one's alone. `today` has every claim and scheme under today's TCP senders, null for a paper that was
     never run so. `advice` has the page's first sentences and their figures, null for a paper that has none.
@@ -124,6 +124,7 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
         },
         "verdict": judged.verdict.value,
         "because": judged.because,
+        "told": judged.told,
         "source": "run",
         "comparisons": {
             **{name: judged.count(name) for name in _OUTCOMES},
@@ -164,6 +165,7 @@ def _kept(report: Report, answered: Answered) -> dict[str, Any]:
         "measured": {"comparisons": [], "numbers": []},
         "verdict": answered["verdict"],
         "because": answered.get("because"),
+        "told": answered.get("told", ""),
         "source": "committed",
         "comparisons": {
             **{name: answered[name] for name in _OUTCOMES},
