@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import policers
 import pytest
 from typer.testing import CliRunner
 
@@ -20,9 +21,6 @@ from inprofile.studies.diagnose.bucket import deficit
 from inprofile.studies.diagnose.captures import records
 from inprofile.studies.diagnose.segments import segments
 from inprofile.studies.diagnose.words import as_text, counted
-from test_validation_drawn import module
-
-policers = module("policers")
 
 
 def test_a_packet_passes_where_what_is_missing_leaves_room_for_it() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import causes
 import pytest
 
 from inprofile import STARTER, parse
@@ -182,12 +182,6 @@ def test_run_offers_to_explain_the_flow_that_fell_shortest(
 
 
 def test_the_drawn_cases_are_the_same_every_time_and_can_run() -> None:
-    place = Path(__file__).parents[2] / "validation" / "causes.py"
-    spec = importlib.util.spec_from_file_location("causes", place)
-    assert spec is not None
-    assert spec.loader is not None
-    causes = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(causes)
     first, again = ([s.canonical for s in itertools.islice(causes.drawn(35), 30)] for _ in range(2))
     assert first == again
     assert len(set(first)) == 30

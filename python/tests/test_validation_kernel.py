@@ -1,19 +1,15 @@
 """`make validate-live` without its hosts: what is made of runs, and which of them are taken over."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import kernel
+import kernel_rows
 import pytest
 
 VALIDATION = Path(__file__).parents[2] / "validation"
-sys.path.insert(0, str(VALIDATION))
-
-import kernel  # noqa: E402
-import kernel_rows  # noqa: E402
-
 DOCS = VALIDATION.parent / "docs"
 
 

@@ -1,29 +1,25 @@
 """`make validate-linux` without its guest: what is made of stamps, and of the figures."""
 
 import json
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import alike
+import linux
+import linux_jobs
 import numpy as np
+import plans
 import pytest
+import replayed
+import transfers
+import transfers_cases
+import transfers_guest
+import uml
+
+import inprofile
 
 VALIDATION = Path(__file__).parents[2] / "validation"
-sys.path.insert(0, str(VALIDATION))
-
-import alike  # noqa: E402
-import linux  # noqa: E402
-import linux_jobs  # noqa: E402
-import plans  # noqa: E402
-import replayed  # noqa: E402
-import transfers  # noqa: E402
-import transfers_cases  # noqa: E402
-import transfers_guest  # noqa: E402
-import uml  # noqa: E402
-
-import inprofile  # noqa: E402
-
 DOCS = VALIDATION.parent / "docs"
 
 
