@@ -15,8 +15,8 @@ from ...metrics.quantity import mean_pm, number
 from .. import Cell, Entry
 from ..defaults import value_named
 from ..figure import Figure
-from .claims import COLUMNS
 from .experiments import levels, subscribed
+from .of_table import COLUMNS
 from .shared import crossings, kept_share, points, printed_table, profiles, titles
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ below it. Crossing points of Fig. 7 are interpolated within each seed, so that t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from ...metrics.measures import Array, Measures
 from .. import Cell, Entry, Paper
 from ..effects import BOUND, CONTRACT
 from ..judge import Comparison
+from ..pairing import Pair
 from .experiments import subscribed
 
 Cells = Mapping[Cell, Measures]
+Side = Literal["above", "below"]
 
 BE = "be"
 
@@ -24,6 +27,17 @@ BE = "be"
 def titles(paper: Paper) -> dict[str, str]:
     """RIO and RI+O by id."""
     return {scheme.id: scheme.title for scheme in paper.schemes}
+
+
+def rival(paper: Paper, scheme: str) -> str:
+    """The scheme that it is compared with."""
+    [found] = titles(paper).keys() - {scheme}
+    return found
+
+
+def paired(runs: Mapping[str, Measures]) -> Pair:
+    """RIO and RI+O, seed by seed."""
+    return Pair(runs["rio"], runs["rio-plus-out"])
 
 
 def profiles(paper: Paper) -> dict[str, float]:
