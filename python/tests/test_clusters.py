@@ -245,7 +245,12 @@ def test_without_its_package_it_says_what_to_install(
 
 @pytest.mark.parametrize(
     "command",
-    [["reproduce", "ard", "--quick"], ["atlas", "ard"], ["compare", "--quick"], ["suite", "rfc7928"]],
+    [
+        ["reproduce", "ard", "--quick"],
+        ["atlas", "ard"],
+        ["compare", "--quick"],
+        ["suite", "rfc7928", "--aqm", "codel", "--scenario", "mild"],
+    ],
 )
 def test_every_study_takes_a_back_end_and_refuses_one_that_is_not_there(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,10 +22,9 @@ from inprofile.studies.suite import (
     suite,
     write_files,
 )
-from inprofile.studies.suite.charts import charts_of
+from inprofile.studies.suite.charts import charts_of, ellipse
 from inprofile.studies.suite.coexistence import _shade, balance, beside_published, maps, overview
 from inprofile.studies.suite.contestants import _scaled, left_out, settings
-from inprofile.studies.suite.ellipse import ellipse
 from inprofile.studies.suite.matrix import Matrix, Point, periods
 from inprofile.studies.suite.measure import TITLES, better, measure, title
 from inprofile.studies.suite.outcome import Entry
