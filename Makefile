@@ -13,7 +13,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build page lint-page reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock lint lint-rust lint-python compiled-tests test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel release requirements clean
+.PHONY: help help-all build page lint-page reproduce compare atlas renew test check soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb deps monitoring wire clock toolchain lint lint-rust lint-python compiled-tests test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel release requirements clean
 .DELETE_ON_ERROR:
 
 # What make help lists: the rest is for who works on it, and for releases.
@@ -43,23 +43,23 @@ renew: $(VENV)/.built ## Regenerate what is committed of atlases, verdicts and c
 	@$(BIN)/inprofile compare
 	@$(BIN)/python docs/renew.py reports
 
-# The simulator's last step and the packages' installation take one core each: meanwhile the Rust tests compile on the other. Tests
-# run after that, as those between namespaces keep real time.
-test: $(VENV)/.packages ## Run every check and test
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 $(VENV)/.built lint-rust compiled-tests
-	@$(MAKE) --no-print-directory lint-python lint-page test-rust test-python
+# Python's packages, the simulator's last step, types and the page take one core each: meanwhile the Rust tests compile on the other.
+# Tests run after that, as those between namespaces keep real time.
+test: ## Run every check and test
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 $(VENV)/.built lint-rust compiled-tests lint-python lint-page
+	@$(MAKE) --no-print-directory test-rust test-python
 
 check: $(VENV)/.packages ## Run what one runs before a commit: format, lints, types, and the tests nearest to what changed
 	@.ci/check
 
 lint: lint-rust lint-python lint-page
 
-lint-rust: bpf-compared $(VENV)/.packages
+lint-rust: bpf-compared toolchain
 	$(say) "Rust: format and lints"
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 
-lint-python: $(VENV)/.built
+lint-python: $(VENV)/.packages
 	$(say) "Python: format, lints and types"
 	@$(BIN)/ruff format --quiet --check python docs validation benches packaging web/test
 	@$(BIN)/ruff check --quiet python docs validation benches packaging web/test
@@ -73,7 +73,7 @@ lint-page: web/node_modules/.packages
 	@cd web && npm run --silent check && npm run --silent build -- --outDir ../target/page-built
 	@diff -rq target/page-built python/inprofile/view/page || { echo "the page is not what Node builds of web/: make page" >&2; exit 1; }
 
-compiled-tests: $(VENV)/.packages
+compiled-tests: toolchain
 	$(say) "Rust: tests, compiled"
 	@cargo test --quiet --locked --workspace --exclude inprofile-python --no-run
 
@@ -308,14 +308,16 @@ clean: ## Remove everything that was made
 	rm -rf $(VENV) target dist inprofile._internal.data web/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find python -name __pycache__ -prune -exec rm -rf {} + ; find python -name '*.so' -delete
 
-$(VENV)/.packages: requirements.txt requirements-dev.txt
+toolchain:
 	$(call needs,$(PYTHON),Python is missing: apt-get install python3 python3-venv; or say which: make PYTHON=python3.12)
 	$(call needs,cargo,Rust is missing: install it with rustup ($(RUST_VERSION) or newer) and put cargo on the PATH)
 	$(call needs,cc,A C compiler is missing; Rust links with it: apt-get install gcc libc6-dev)
 	@have=$$(cargo --version | cut -d' ' -f2); printf '%s\n' $(RUST_VERSION) "$$have" | sort -CV || \
 		{ echo "Rust $(RUST_VERSION) or newer is needed, and cargo is $$have: rustup update" >&2; exit 1; }
-	$(say) "Python packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which: make PYTHON=python3.12")'
+
+$(VENV)/.packages: requirements.txt requirements-dev.txt | toolchain
+	$(say) "Python packages"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --no-compile --require-hashes -r requirements-dev.txt
 	@touch $@
