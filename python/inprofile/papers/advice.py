@@ -19,6 +19,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from ..metrics.stats import FREE, Bounds, ci95, mean
+from ..run.records import record_lines
 from . import Cell
 from .entry import PaperError
 
@@ -195,7 +196,7 @@ def committed(paper: Paper) -> tuple[dict[str, Any], dict[str, float]] | None:
 def write(folder: Path, data: Mapping[str, Any]) -> None:
     """Keep the figures of a run that was not quick, of its `results.json`, in the paper's folder."""
     kept = {"version": data["version"], "seeds": data["seeds"], "figures": data["advice"]["figures"]}
-    (folder / NAME).write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+    (folder / NAME).write_text(record_lines(kept), "utf-8")
 
 
 def sentences(paper: Paper, about: Mapping[str, Any], figures: Mapping[str, float]) -> list[Sentence]:

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["record_lines"]
 
 WIDTH = 120
-"""The longest value written on one line, in characters."""
+"""The longest value on one line, in characters; plain values that are more than a record fill such lines."""
 RECORD = 2_000
 """The longest record on one line: a member of a list, or what holds nothing but plain values."""
 
@@ -46,5 +46,15 @@ def _laid_out(value: Any, depth: int, room: int) -> str:
     else:
         members = [_laid_out(v, depth + 1, RECORD) for v in value]
     start, end = "{}" if isinstance(value, dict) else "[]"
-    inner = ",".join(f"\n{' ' * (depth + 1)}{member}" for member in members)
-    return f"{start}{inner}\n{' ' * depth}{end}"
+    inner = ",\n".join(f"{' ' * (depth + 1)}{line}" for line in (_filled(members) if plain else members))
+    return f"{start}\n{inner}\n{' ' * depth}{end}"
+
+
+def _filled(members: list[str]) -> list[str]:
+    lines = [members[0]]
+    for member in members[1:]:
+        if len(lines[-1]) + len(member) < WIDTH:
+            lines[-1] += f", {member}"
+        else:
+            lines.append(member)
+    return lines
