@@ -21,6 +21,7 @@ from inprofile.papers import Paper, advice, gallery, load, names, today, verdict
 from inprofile.papers.judge import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.studies.atlas.store import committed
+from inprofile.studies.reproduce import minutes
 from inprofile.studies.reproduce.report.atlas import atlas_context
 from inprofile.studies.reproduce.report.today import today_context
 
@@ -128,11 +129,22 @@ class PaperDirective(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Take them from the paper's folder."""
-        about = load(self.arguments[0]).about
+        paper = load(self.arguments[0])
+        about = paper.about
         *others, last = about["authors"]
         authors = f"{', '.join(others)} and {last}" if others else last
         cite = f"{authors}, “{about['title']}”, {about.get('source', about['year'])}."
-        return [html(f"<p class='cite'>{escape(cite)}</p><p>{escape(about['summary'])}</p>")]
+        return [html(f"<p class='cite'>{escape(cite)}</p><p>{escape(about['summary'])}</p>{_takes(paper)}")]
+
+
+def _takes(paper: Paper) -> str:
+    """How long a paper of the gallery takes, by what its runs are said to cost."""
+    if paper.name not in gallery():
+        return ""
+    jobs = [job for batch in paper.module("experiments").jobs(paper) for job in batch]
+    runs, seconds = sum(job.seeds for job in jobs), sum(job.cost * job.seeds for job in jobs)
+    command = f"<code>inprofile reproduce {paper.name}</code>"
+    return f"<p>{command}: {runs} runs, about {minutes(seconds)} of one core.</p>"
 
 
 class BoundaryDirective(Directive):
@@ -249,7 +261,7 @@ def _shares(paper: Paper, found: dict[str, Any]) -> str:
         f" opposite, also where its verdict is the same everywhere.{EARLIER if atlas['earlier'] else ''}"
     )
     heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
-    return f"<p>{said}</p>{table(heads, rows, 'shares')}"
+    return f"<p>{said}</p>{table(heads, rows, 'shares')}<p>{escape(atlas['foremost'])}</p>"
 
 
 def _today(paper: Paper, found: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from inprofile.papers import Cell, verdicts
 from inprofile.papers.experiment import work_of
 from inprofile.papers.judge import Verdict, judge
 from inprofile.studies.atlas.store import committed, stale
+from inprofile.studies.reproduce.report.atlas import atlas_context
 
 NAMES = papers.gallery()
 
@@ -41,7 +42,16 @@ def test_its_verdicts_and_its_atlas_are_of_it(name: str) -> None:
     assert found is not None, f"{name} has no verdicts: make renew"
     assert verdicts.stale(paper, found) == ""
     atlas = committed(paper)
-    assert atlas is None or stale(paper, atlas) == "", "make renew"
+    if atlas is None:
+        return
+    assert stale(paper, atlas) == "", "make renew"
+    # What its page says of the factors begins with one that explains most of any claim.
+    shares = [(share, factor) for c in atlas["claims"] for factor, share in c["importance"].items()]
+    most = max(share for share, _ in shares)
+    first = [f.title for f in paper.factors if (most, f.id) in shares]
+    said = atlas_context(atlas, paper)["foremost"]
+    assert any(f"by: {title} ({100 * most:.0f} % of" in said for title in first) or most <= 0, said
+    assert most > 0 or said.startswith("No factor")
 
 
 def test_the_five_papers_stay_five() -> None:

@@ -56,13 +56,13 @@ struct Control {
 /// The least of them, of which one that has grown meanwhile is put in its place.
 fn next(ends: &mut Ends, now: &[u128]) -> Option<u128> {
     loop {
-        let &Reverse((was, flow)) = ends.peek()?;
+        let mut least = ends.peek_mut()?;
+        let Reverse((was, flow)) = *least;
         let end = now[flow as usize];
         if was == end {
             return Some(end);
         }
-        ends.pop();
-        ends.push(Reverse((end, flow)));
+        *least = Reverse((end, flow));
     }
 }
 
@@ -127,9 +127,10 @@ impl Phantom {
             let Some(end) = settled.into_iter().chain(empty).min() else { return };
             let (owing, needed) = (self.owing.len() as u128, (end - self.paid) * n);
             if needed > left {
-                self.paid += left / n;
-                self.level -= left / n * owing;
-                self.rest = left % n;
+                let each = left / n;
+                self.paid += each;
+                self.level -= each * owing;
+                self.rest = left - each * n;
                 return;
             }
             self.level -= (end - self.paid) * owing;

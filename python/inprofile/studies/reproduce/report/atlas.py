@@ -48,9 +48,26 @@ def atlas_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
             }
             for c in found["claims"]
         ],
+        "foremost": _foremost(found, titles),
         "factors": [_factor(f) for f in found["factors"]],
         "lacks": [c.id for c in paper.claims if c.id not in {known["id"] for known in found["claims"]}],
     }
+
+
+def _foremost(found: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+    """The two factors that explain most of a claim alone: how much, of which, and whether chance would."""
+    most: dict[str, tuple[float, str, bool]] = {}
+    for claim in found["claims"]:
+        for factor, share in claim["importance"].items():
+            if share > most.get(factor, (0.0,))[0]:
+                most[factor] = (share, claim["id"], factor in claim["decisive"])
+    if not most:
+        return "No factor explains any of what varies from point to point."
+    said = [
+        f"{titles[factor]} ({100 * share:.0f} % of {claim}, {'decisive' if sure else 'which may be chance'})"
+        for factor, (share, claim, sure) in sorted(most.items(), key=lambda one: one[1], reverse=True)
+    ]
+    return f"Of what varies from point to point most is explained by: {'; '.join(said[:2])}."
 
 
 def _name(factor: Mapping[str, Any], value: object) -> str:
