@@ -14,6 +14,7 @@ from ...metrics.stats import SHARE
 from .. import Cell, Paper
 from ..advice import known
 from ..advice_today import Figure
+from ..judge import Verdict
 from .experiments import ALONE, BASELINE, HIGH, OURS, cell_of
 from .measure import contracts, fairness
 
@@ -24,6 +25,8 @@ __all__ = ["figures", "picture", "today"]
 
 #: TWAM without DWRED, with the thresholds that are printed.
 ALONE_LOW = "twam-wred"
+#: The other reading of Eq. (3), among the variants.
+WEIGHTED = "weighted"
 SPARE, SOLD = "scenario-2", "scenario-1"
 #: Set-ups by their places: the rival's thresholds like ours, and as printed.
 LIKE, PRINTED = 0, 1
@@ -60,12 +63,16 @@ def figures(report: Report) -> dict[str, float]:
         return float(np.mean([m[f"x.{i + 1}"] for i in np.flatnonzero(sold == rate)])) / 1e6
 
     small, large, left = float(sold.min()), float(sold.max()), capacity - float(sold.sum())
+    way, way_tuned = (_of_the_way(m, sold, capacity) for m in (alone, tuned))
     paths = report.paper.find("topologies", "two-paths").id
     one, turns = (_found(report, LIKE, paths, scheme) for scheme in ("one-queue", "drr"))
     return {
         "ours": mean(ours, "fi"),
         "alone": mean(alone, "fi"),
         "low": mean(low, "fi"),
+        **known("way", way),
+        **known("way_tuned", way_tuned),
+        **_lost(report),
         **known("gain", alone["fi"] - tuned["fi"]),
         **known("less", alone["fi"] - ours["fi"]),
         **least("least_alone", alone),
@@ -86,6 +93,9 @@ def figures(report: Report) -> dict[str, float]:
         "wait_low": mean(low, "delay", 1e-3),
         **known("longer", (ours["delay"] - alone["delay"]) * 1e3),
         "used_low": mean(low, "total", capacity),
+        "used_alone": mean(alone, "total", capacity),
+        **known("unused", (alone["total"] - low["total"]) / capacity),
+        **known("as_fair", alone["fi"] - low["fi"]),
         "rto_ours": mean(ours, "timeouts"),
         "rto_alone": mean(alone, "timeouts"),
         "like": mean(like, "fi"),
@@ -105,6 +115,28 @@ def figures(report: Report) -> dict[str, float]:
         "like_full": mean(like_full, "fi"),
         **known("lead_full", ours_full["fi"] - like_full["fi"]),
     }
+
+
+def _of_the_way(m: Measures, sold: Array, capacity: float) -> Array:
+    """How far shares of what is not sold lie from equal ones (0) towards those in proportion (1), by seed.
+
+    The slope of what each flow gets beyond its contract over what it would get in proportion (least squares).
+    """
+    left = capacity - float(sold.sum())
+    wanted = left * sold / sold.sum() - left / len(sold)
+    beyond = np.stack([m[f"x.{i}"] for i in range(1, len(sold) + 1)], axis=1) - sold
+    return np.asarray(beyond @ wanted / (wanted @ wanted))
+
+
+def _lost(report: Report) -> dict[str, float]:
+    """How many claims are reproduced in the first set-up, and how many of them not so with Σ(r·W)."""
+    first = report.paper.setups[0].id
+    other = {j.claim: j.verdict for j in report.variants.get(WEIGHTED, ()) if j.setup == first}
+    sound = {j.claim for j in report.judged if j.setup == first and j.verdict is Verdict.REPRODUCED}
+    under = {c: other.get(c) or report.kept_under(c, first).get(WEIGHTED) for c in sound}
+    told = {c: verdict for c, verdict in under.items() if verdict is not None}
+    lost = sum(verdict is not Verdict.REPRODUCED for verdict in told.values())
+    return {"reproduced": float(len(told)), "lost": float(lost)}
 
 
 def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:

@@ -1,4 +1,4 @@
-"""How claims E1–E13 are judged: what is compared with what, seed by seed.
+"""How claims E1–E14 are judged: what is compared with what, seed by seed.
 
 Each claim is judged once for each set-up; those of contracts and shares are in `kept`. Contracts, capacities
 and round-trip times are those of `paper.toml`, or of a point of the atlas.
@@ -18,7 +18,7 @@ from ..judge import Comparison, Effect, Finding, Room
 from ..pairing import Measure, paired
 from ..rows import TableRow, row
 from . import cost
-from .experiments import ALONE, BASELINE, HIGH, LOW, OURS
+from .experiments import ALONE, BASELINE, HIGH, LOW, OURS, STATIC, TOLD
 from .kept import e3a, e3b, e3c, e3d, e4, e7, e12
 from .measure import relative_error
 from .scenarios import SCENARIOS, Cells, Load, Scenario, idle, mbit
@@ -164,11 +164,15 @@ def _e8(load: Load) -> list[Comparison]:
             s.difference("total"),
             "above",
             unit="bit/s",
-            effect=Effect(0.05 * s.capacity, '5 % of the link: "much higher"'),
+            effect=_much(s),
             room=idle(s),
         )
         for s in (load("scenario-2"), load("scenario-3"), load("scenario-4"))
     ]
+
+
+def _much(s: Scenario) -> Effect:
+    return Effect(0.05 * s.capacity, '5 % of the link: "much higher"')
 
 
 def _e9(load: Load) -> list[Comparison]:
@@ -281,10 +285,31 @@ def _e13(load: Load) -> list[Comparison]:
     return compared
 
 
+def _e14(load: Load) -> list[Comparison]:
+    compared = []
+    for s in map(load, WINDOWS_SHOWN):
+        beside = load.beside(s.about.id, STATIC, TOLD)
+        if not beside:
+            return []
+        static, told = beside
+        compared += [
+            s.compared(
+                f"sum of throughputs behind {marker}, DWRED − static WRED",
+                paired(dynamic, fixed, "total"),
+                "above",
+                unit="bit/s",
+                effect=_much(s),
+                room=Room([s.capacity - float(x) for x in fixed["total"]], "static WRED leaves idle"),
+            )
+            for marker, dynamic, fixed in (("TWAM", s.ours, static), ("TSW2CM", told, s.base))
+        ]
+    return compared
+
+
 _CLAIMS = {
     "E1a": _e1a, "E1b": _e1b, "E1c": _e1c, "E2": _e2, "E3a": e3a, "E3b": e3b, "E3c": e3c, "E3d": e3d,
     "E4": e4, "E5a": _e5a, "E5b": _e5b, "E6": _e6, "E7": e7, "E8": _e8, "E9": _e9, "E10": _e10,
-    "E11": _e11, "E12": e12, "E13": _e13,
+    "E11": _e11, "E12": e12, "E13": _e13, "E14": _e14,
 }  # fmt: skip
 
 
@@ -295,13 +320,13 @@ _ABOUT = {
     "E4": ("scenario-4",),
     "E5a": ("scenario-1", "scenario-2"), "E5b": ("scenario-1", "scenario-2"), "E6": (), "E7": SCENARIOS,
     "E8": SCENARIOS[1:], "E9": ("scenario-1",), "E10": ("scenario-2",), "E11": ("two-paths",),
-    "E12": SCENARIOS[1:], "E13": UNLIKE_LOADS,
+    "E12": SCENARIOS[1:], "E13": UNLIKE_LOADS, "E14": WINDOWS_SHOWN,
 }  # fmt: skip
 #: Schemes that a claim compares, where they are not the baseline and ours.
 _OF = {
     "E1b": (OURS,), "E3a": (OURS,), "E3c": (OURS,), "E3d": (OURS,), "E5a": (OURS,), "E5b": (OURS,),
     "E7": (OURS,), "E10": (BASELINE, OURS, LOW, HIGH), "E11": ("one-queue", "drr"), "E12": (BASELINE,),
-    "E13": (OURS, ALONE),
+    "E13": (OURS, ALONE), "E14": (BASELINE, OURS, STATIC, TOLD),
 }  # fmt: skip
 
 
@@ -386,6 +411,8 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     for claim in paper.claims:
         for setup in paper.setups:
             load = Load(paper, cells, setup.id, variant)
+            if not load.has(_ABOUT[claim.id]):
+                continue
             compared = _CLAIMS[claim.id](load)
             nothing = None if compared else "What this is compared with was not run here."
             found.append(

@@ -12,7 +12,9 @@ from typing import Any
 from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["ALONE", "BASELINE", "HIGH", "LOW", "OURS", "cell_of", "jobs", "late", "measured"]
+__all__ = [
+    "ALONE", "BASELINE", "HIGH", "LOW", "OURS", "STATIC", "TOLD", "cell_of", "jobs", "late", "measured"
+]  # fmt: skip
 
 #: What the paper compares with.
 BASELINE = "tsw2cm"
@@ -22,6 +24,8 @@ OURS = "twam"
 COARSE = {"duration": "200 s", "measure.from": "50 s", "measure.to": "200 s", "monitors.0.every": "500 ms"}
 #: The baseline with thresholds too low and too high (§4), of the set-up's colours.
 LOW, HIGH = "tsw2cm-low", "tsw2cm-high"
+#: TWAM without DWRED, and DWRED without TWAM.
+STATIC, TOLD = "twam-wred", "tsw2cm-dwred"
 #: TWAM without DWRED, with thresholds behind which packets wait as long in scenario 2.
 ALONE = "twam-wred-high"
 
@@ -41,11 +45,11 @@ def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str =
 
 
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
-    """List what `reproduce` runs; variants and sweeps only with `full`.
+    """List what `reproduce` runs; variants, sweeps and some of the second set-up only with `full`.
 
     A point of the atlas, which has no sweeps, is what the claims compare and nothing beside.
     """
-    cells = list(dict.fromkeys(_cells(paper, variants=full, beside=bool(paper.sweeps))))
+    cells = list(dict.fromkeys(_cells(paper, full, beside=bool(paper.sweeps))))
     batches = [
         [_job(paper, cell, quick) for cell in cells if cell.topology == topology.id]
         for topology in paper.topologies
@@ -58,15 +62,17 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     return [batch for batch in batches if batch]
 
 
-def _cells(paper: Paper, variants: bool, beside: bool) -> Iterator[Cell]:
+def _cells(paper: Paper, full: bool, beside: bool) -> Iterator[Cell]:
+    late = paper.top.table("full_only")
     for topology in paper.topologies:
         judged = topology.words("schemes") if "schemes" in topology else []
         shown = topology.words("beside") if beside and "beside" in topology else []
         for scheme in [*judged, *shown]:
             once = paper.find("schemes", scheme).flag("once")
-            for setup in paper.setups[: 1 if once else None]:
+            kept_for_full = topology.id in late.words("topologies") or scheme in late.words("schemes")
+            for setup in paper.setups[: 1 if once or (kept_for_full and not full) else None]:
                 yield cell_of(paper, setup.id, topology.id, scheme)
-                for variant in paper.variants if variants and scheme in judged else ():
+                for variant in paper.variants if full and scheme in judged else ():
                     yield cell_of(paper, setup.id, topology.id, scheme, variant.id)
 
 

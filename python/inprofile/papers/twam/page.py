@@ -33,7 +33,8 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
     """What the template shows, chart specifications put into `charts` by name."""
     return {
         "short": list(_in_short(report)),
-        "views": [_view(report, setup, charts) for setup in report.paper.setups],
+        "views": [_view(report, setup, charts) for setup in _whole(report)],
+        "whole": _whole(report),
         "queues": list(_queues(report)),
         "sources": list(_sources(report)),
         "paths": list(_paths(report)),
@@ -110,6 +111,12 @@ def _pipe(report: Report, topology: str) -> float:
 def _cell(report: Report, setup: str, topology: str, scheme: str, variant: str = "") -> Measures:
     found: Measures = report.cells[cell_of(report.paper, setup, topology, scheme, variant)]
     return found
+
+
+def _whole(report: Report) -> list[Entry]:
+    """The set-ups of which all scenarios were run: of the second that takes `--full`."""
+    cells = {s.id: Cell(s.id, "scenario-4", BASELINE) for s in report.paper.setups}
+    return [s for s in report.paper.setups if cells[s.id] in report.cells]
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,15 @@ class Load:
         """The runs of one scenario."""
         return Scenario(self._paper, self._cells, self._setup, topology, self._variant)
 
+    def has(self, topologies: Sequence[str]) -> bool:
+        """Whether the baseline and ours were run of all these that the paper compares."""
+        about = [self._paper.find("topologies", t) for t in topologies]
+        return all(
+            cell_of(self._paper, self._setup, t.id, scheme, self._variant) in self._cells
+            for t in about
+            for scheme in t.get("schemes", ())
+        )
+
     def beside(self, topology: str, *schemes: str) -> list[Measures]:
         """What was run of a network in this set-up beside ours and the baseline; none where one was not."""
         cells = [cell_of(self._paper, self._setup, topology, scheme) for scheme in schemes]
