@@ -14,6 +14,7 @@ from inprofile import papers
 from inprofile.cli.reproduce import as_text
 from inprofile.metrics.measures import Measures, Trace
 from inprofile.papers import Cell, verdicts
+from inprofile.papers.advice import advice_of
 from inprofile.papers.report import Report
 from inprofile.studies.reproduce import answered, plan
 from inprofile.studies.reproduce.report import write, write_overview
@@ -45,10 +46,10 @@ class Anything(dict[str, np.ndarray]):
 
 
 @cache
-def report(name: str, full: bool = False) -> Report:
+def report(name: str, full: bool = False, quick: bool = False) -> Report:
     t = np.arange(0.0, 100.0, 0.1)
     trace = Trace(t, *(np.full(t.shape, x) for x in (5.0, 4.0, 5.0, 6.0)))
-    planned = plan(name, full=full)
+    planned = plan(name, quick, full)
     cells = {
         cell: Measures(SEEDS, Anything(cell), {"large": trace, "small": trace})
         for cell in (j.cell for j in planned.jobs)
@@ -71,6 +72,15 @@ def test_the_page_of_the_probe_marker() -> None:
     assert "10 flows, bins of 0.32 s" in page
     assert "Load in bins of five round trips, 1.6 s: " in page
     assert "What the paper does not state" in page
+
+
+@pytest.mark.parametrize("name", ["rio-plus-out", "probe"])
+def test_a_quick_run_has_the_experiment_that_is_advised(name: str) -> None:
+    """The page says that `reproduce --quick` writes it."""
+    made = report(name, quick=True)
+    advice = advice_of(made)
+    assert advice is not None
+    assert made.jobs[advice.experiment].file.endswith(".toml")
 
 
 #: Of a run without `--full`: claims of set-ups of which it has only a part of the experiments.
