@@ -71,8 +71,8 @@ plug() {
 
 property() { systemctl show inprofiled -p "$1" --value; }
 
-until_is() { # property, value: within five seconds
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
+until_is() { # property, value: within twenty seconds, as a machine at work takes its time
+    for _ in $(seq 40); do
         [ "$(property "$1")" != "$2" ] || { echo "ok   $1 is $2"; return 0; }
         sleep 0.5
     done
