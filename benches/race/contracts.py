@@ -13,6 +13,7 @@ import json
 import os
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -138,6 +139,32 @@ def forwarding(offloads: bool) -> Iterator[Between]:
         yield between
 
 
+def bpf(command: int, attributes: bytes) -> int:
+    """The system call: a file descriptor."""
+    call = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+    said = ctypes.create_string_buffer(attributes)
+    if (fd := int(veth.LIBC.syscall(call, command, said, len(attributes)))) < 0:
+        raise OSError(ctypes.get_errno(), "bpf")
+    return fd
+
+
+@contextmanager
+def redirect(offloads: bool) -> Iterator[Between]:
+    """Programs at both ports' ingress hooks (tcx) that do nothing but send by the other: what any costs."""
+    load, link, classifier, ingress = 5, 28, 3, 46
+    with wired(offloads) as between, ExitStack() as held:
+        index = [socket.if_nametoindex(port) for port in ("lan0", "wan0")]
+        for at, to in (index, reversed(index)):
+            # r1 = to; r2 = 0; call bpf_redirect; exit
+            code = struct.pack("<" + "BBhi" * 4, 0xB7, 1, 0, to, 0xB7, 2, 0, 0, 0x85, 0, 0, 23, 0x95, 0, 0, 0)
+            memory = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
+            fds = [bpf(load, struct.pack("<IIQQ", classifier, 4, *map(ctypes.addressof, memory)))]
+            held.callback(os.close, fds[0])
+            fds.append(bpf(link, struct.pack("<IIII16x", fds[0], at, ingress, 0)))
+            held.callback(os.close, fds[1])
+        yield between
+
+
 @contextmanager
 def router(program: str, datapath: str, count: int, offloads: bool) -> Iterator[Between]:
     """The router, with so many customers."""
@@ -234,6 +261,7 @@ def inside(programs: list[str], rounds: int, only: str) -> dict[str, list[int]]:
         ("64 B: hosts alone", direct(False), Flood),
         ("64 B: bridge", bridge(False, filters=False), Flood),
         ("64 B: bridge with br_netfilter", bridge(False, filters=True), Flood),
+        ("64 B: a program that redirects", redirect(False), Flood),
         ("TCP: forwarding", forwarding(True), Connection),
     ]
     for i, program in enumerate(programs):
