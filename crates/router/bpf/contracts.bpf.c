@@ -134,7 +134,7 @@ __noinline int treat_control(struct __sk_buff *skb, struct work *w, struct rules
 static __always_inline int treat_packet(struct work *w, struct rules *r, struct totals *t)
 {
 	struct seen *p = &w->seen;
-	__u32 customer, has_ports = p->has_ports;
+	__u32 customer;
 
 	if (p->why != IP_PACKET) {
 		if (p->why == MAC_CONTROL || r->drop_unreadable)
@@ -146,11 +146,8 @@ static __always_inline int treat_packet(struct work *w, struct rules *r, struct 
 	}
 	if (p->disagrees && r->drop_mismatch)
 		return refuse(t, R_LENGTH_MISMATCH, w->charge.packets);
-	if (p->transport == FRAGMENT) {
-		has_ports = r->ports && has_ports_of_first(w);
-		t->without_first += r->ports && !has_ports;
-	}
-	find_owner(w, r, has_ports);
+	find_owner(w, r, p->has_ports);
+	t->without_first += w->owner.without_first;
 	treat(w, r);
 	return GO_ON;
 }

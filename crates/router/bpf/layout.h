@@ -24,6 +24,9 @@ enum refusal { R_NOT_IP, R_TOO_DEEP, R_TRUNCATED, R_MALFORMED, R_MAC_CONTROL, R_
 #define ESTIMATE 0xffffffffffffffffULL
 #define CENSUS 21
 #define CLASSES 19
+/* Packets whose fragments are under way: in each set, and sets. */
+#define WAYS 8
+#define FRAGMENT_SETS 1024
 #define MOST_TAGS 4
 #define MOST_LABELS 8
 #define MOST_EXTENSIONS 10
@@ -40,6 +43,7 @@ struct state {
 	__u32 mark;      /* of what is forwarded: the closed egress lets it pass */
 	__u32 out[2];    /* the interface that frames leave by, by the port that they came in at; 0: away */
 	__u32 mtu[2];    /* of that interface */
+	__u64 secret[2]; /* the key of hashes */
 };
 
 /* A rate in bits per second, a depth in grains, and the nanoseconds after which an empty bucket is full. */
@@ -57,7 +61,6 @@ struct rules {
 	__u32 drop_unreadable;
 	__u32 drop_mismatch;
 	__u32 circuits;
-	__u32 ports;
 	__u32 by_address;
 	__u32 overhead;
 	__u32 mpu;
@@ -66,6 +69,7 @@ struct rules {
 	__u32 rest;           /* the account of who has all addresses outside circuits, plus 1 */
 	__u32 control;        /* the account of the first kind's policer */
 	__u32 queued;         /* a bit for each class that has a virtual queue */
+	__u32 pad;
 	__u8 points[4];
 	__u8 class_of[64];
 	__u8 becomes[64];     /* a code point that nobody has bought; KEEP: it stays */
@@ -256,16 +260,11 @@ struct address_key {
 	__u8 address[8];
 };
 
-struct fragment_key {
-	__u8 addresses[32];
-	__u32 id;
-	__u32 session;
-	__u16 vlan[2];
-	__u8 direction, family, protocol, pad;
-};
-
-struct fragment {
-	__u32 ports;
-	__u32 pad;
-	__u64 at;
+/* The ports of packets of which the first fragment was seen, and when: a set of them. */
+struct fragments {
+	struct bpf_spin_lock lock;
+	__u32 ports[WAYS];
+	__u32 pad[7];
+	__u64 hash[WAYS];
+	__u64 at[WAYS];
 };

@@ -8,6 +8,7 @@
 struct owner {
 	__u32 account;       /* plus 1 */
 	__u32 entitled;      /* it is his by address too */
+	__u32 without_first; /* a fragment, whose ports would tell, and they are not known */
 };
 
 /* What becomes of a frame. */
@@ -72,6 +73,6 @@ MAP(owners, BPF_MAP_TYPE_HASH, struct port_key, __u32, 1 << 20, BPF_F_NO_PREALLO
 MAP(senders, BPF_MAP_TYPE_HASH, struct sender_key, struct sender, 1 << 18, BPF_F_NO_PREALLOC);
 MAP(together, BPF_MAP_TYPE_ARRAY, __u32, struct all_kinds, 2, 0);
 MAP(addresses, BPF_MAP_TYPE_LRU_HASH, struct address_key, struct address, 4096, 0);
-MAP(fragments, BPF_MAP_TYPE_LRU_HASH, struct fragment_key, struct fragment, 8192, 0);
+MAP(fragments, BPF_MAP_TYPE_ARRAY, __u32, struct fragments, FRAGMENT_SETS, BPF_F_MMAPABLE);
 /* direction * capacity + account: whose it is, for the next process. No program looks. */
 MAP(names, BPF_MAP_TYPE_ARRAY, __u32, struct name, 2 * ACCOUNTS, 0);

@@ -2,13 +2,13 @@
 /* Which customer answers for a frame: the law of src/policy/owners.rs. Customers are their accounts plus 1; 0 is nobody. */
 #pragma once
 
-#include "maps.h"
+#include "fragments.h"
 
 /* Of a group of prefixes, the one that contains the address on the inside and has an owner for the port there, if the packet has ports. */
-static __always_inline __u32 by_address(const struct work *w, __u32 group, __u32 has_ports)
+static __always_inline __u32 by_address(struct work *w, __u32 group, __u32 has_ports)
 {
 	struct prefix_key key = { .bits = 32 + 128, .group = group };
-	const struct seen *p = &w->seen;
+	struct seen *p = &w->seen;
 	__u32 side = w->direction & 1;
 	struct prefix *found;
 
@@ -20,6 +20,11 @@ static __always_inline __u32 by_address(const struct work *w, __u32 group, __u32
 	found = bpf_map_lookup_elem(&prefixes, &key);
 	if (!found)
 		return 0;
+	/* A fragment's ports are asked where they may tell, and nowhere else. */
+	if (found->list && p->transport == FRAGMENT) {
+		has_ports = ports_of_first(w);
+		w->owner.without_first = !has_ports;
+	}
 	if (found->list && has_ports) {
 		struct port_key named = { .list = found->list, .port = p->port[side] };
 		__u32 *owner = bpf_map_lookup_elem(&owners, &named);
@@ -86,38 +91,10 @@ __noinline int by_circuit(struct work *w, struct rules *r, __u32 has_ports)
 	return known;
 }
 
-/* A step: the ports of a fragment's packet, in w->seen; false where its first fragment has not come. */
-__noinline int has_ports_of_first(struct work *w)
-{
-	struct seen *p;
-
-	if (!w)
-		return 0;
-	p = &w->seen;
-	struct fragment_key key = { .id = p->id, .session = p->session, .direction = w->direction, .family = p->family };
-	struct fragment *found;
-
-	__builtin_memcpy(key.addresses, p->address, 32);
-	key.vlan[0] = p->vlan[0];
-	key.vlan[1] = p->vlan[1];
-	key.protocol = p->family == 4 ? p->protocol : 0;
-	if (p->has_ports) {
-		struct fragment first = { .ports = (__u32)p->port[0] << 16 | p->port[1], .at = w->now };
-		bpf_map_update_elem(&fragments, &key, &first, BPF_ANY);
-		return 1;
-	}
-	found = bpf_map_lookup_elem(&fragments, &key);
-	/* RFC 791 3.2: for as long as its receiver may wait. */
-	if (!found || (w->now > found->at && w->now - found->at > 15000000000ULL))
-		return 0;
-	p->port[0] = found->ports >> 16;
-	p->port[1] = found->ports & 0xffff;
-	return 1;
-}
-
 /* The owner of a packet, in w->owner. */
 static __always_inline void find_owner(struct work *w, struct rules *r, __u32 has_ports)
 {
+	w->owner.without_first = 0;
 	if (in_circuit(&w->seen, r) && by_circuit(w, r, has_ports))
 		return;
 	w->owner.account = by_address(w, w->set << 30, has_ports);

@@ -279,9 +279,12 @@ impl Classifier {
         Some(Decision::Queue(rules.treatment(headers, &found)))
     }
 
-    /// The ports of a packet or, where it matters, of the packet that this is a fragment of.
+    /// The ports of a packet or, where they may tell whose it is, of the packet that this is a fragment of.
     fn ports(&mut self, now: Time, headers: &Headers) -> Option<Ports> {
         let Transport::Fragment { id, first } = headers.transport else { return headers.ports() };
+        if !self.rules.as_ref()?.asks_ports(headers) {
+            return None;
+        }
         let ports = self.fragments.as_mut()?.ports(now, &FiveTuple::fragments(headers, id), first);
         self.without_first += u64::from(ports.is_none());
         ports

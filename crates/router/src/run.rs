@@ -28,7 +28,7 @@ use crate::packets::{self, Command, Ended, Pulse};
 use crate::presence::Presence;
 use crate::privileges::{self, Accounts};
 use crate::router::Router;
-use crate::sys::Signals;
+use crate::sys::{Signals, random};
 use crate::{control, files, ports, serve};
 
 /// Frames that the kernel may keep for a port.
@@ -161,7 +161,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         log.warn("port", &warning.text, &[("interface", warning.interface.as_str().into())]);
     }
 
-    let seed = seed();
+    let seed = random();
     let (commands, queue) = channel();
     let (pulse, layer) = (Pulse::default(), io.layer());
     let router = Router::new(config.clone(), layer, seed);
@@ -356,11 +356,4 @@ fn finish(
         log.warn("stop", "the control socket stays", &[("why", e.to_string().into())]);
     }
     notify.tell("STOPPING=1");
-}
-
-/// For the random numbers of mechanisms and the secret of the flow table: nobody outside may guess it.
-fn seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    // Keyed by the system's random numbers.
-    RandomState::new().build_hasher().finish()
 }

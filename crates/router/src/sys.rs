@@ -57,6 +57,13 @@ pub fn group(name: &str) -> io::Result<Option<u32>> {
     }
 }
 
+/// A number that nobody outside may guess: for mechanisms' random numbers and the keys of hashes.
+pub fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    // Keyed by the system's random numbers.
+    RandomState::new().build_hasher().finish()
+}
+
 /// Nanoseconds of the kernel's monotonic clock, by which its programs go.
 pub fn monotonic() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,15 +1,19 @@
 //! What the maps hold: `bpf/layout.h` in Rust, field by field.
 
-use std::fmt;
-
 use aya::Pod;
 use inprofile_core::units::Rate;
 
 use crate::config::frames::Policing;
 
+mod counts;
+mod owners;
 mod queues;
+mod rules;
 
+pub use counts::{Account, Colours, Name, Totals};
+pub use owners::{AllKinds, Bucket, Circuit, CircuitKey, PortKey, PrefixKey, PrefixOwner, Sender, SenderKey};
 pub use queues::{Curve, Factor, Powers, Queue, VirtualBacklog};
+pub use rules::{Law, Rules, Terms};
 
 /// A token is a byte, counted in grains: bits per second times nanoseconds is a whole number of them.
 pub const GRAINS: u64 = 8_000_000_000;
@@ -52,6 +56,8 @@ pub struct State {
     pub out: [u32; 2],
     /// Its MTU; 0: unknown.
     pub mtu: [u32; 2],
+    /// The key of hashes.
+    pub secret: [u64; 2],
 }
 
 /// `struct police`.
@@ -84,380 +90,6 @@ impl From<Policing> for Police {
     fn from(policing: Policing) -> Police {
         Police::new(policing.rate, policing.burst.0)
     }
-}
-
-/// `struct rules`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Rules {
-    /// 0: everything passes as it is.
-    pub configured: u32,
-    /// Nothing that comes in is believed.
-    pub edge: u32,
-    /// Code points that nobody has bought are cleared.
-    pub bleach: u32,
-    /// Frames that can't be read are dropped.
-    pub drop_unreadable: u32,
-    /// Packets with a wrong length field are dropped.
-    pub drop_mismatch: u32,
-    /// Some customers are known by circuits.
-    pub circuits: u32,
-    /// Some customers are known by ports.
-    pub ports: u32,
-    /// Ethernet addresses are told apart.
-    pub by_address: u32,
-    /// Bytes charged beside the packet's.
-    pub overhead: u32,
-    /// The fewest bytes charged.
-    pub mpu: u32,
-    /// The class of the three colours.
-    pub assured: u32,
-    /// The class of what is left.
-    pub best_effort: u32,
-    /// The account of who has all addresses outside circuits, plus 1.
-    pub rest: u32,
-    /// The account of the first kind's policer.
-    pub control: u32,
-    /// A bit for each class that has a virtual queue.
-    pub queued: u32,
-    /// Code points of the colours.
-    pub points: [u8; 4],
-    /// The class of each code point.
-    pub class_of: [u8; 64],
-    /// What each becomes that nobody has bought.
-    pub becomes: [u8; 64],
-    /// Of each sender whom a circuit tells, of each kind.
-    pub each: Police,
-    /// Of an Ethernet address: all kinds, and what is kept for each.
-    pub address: [Police; 2],
-    /// Of all addresses together.
-    pub addresses: [Police; 2],
-}
-
-impl fmt::Debug for Rules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules")
-            .field("configured", &self.configured)
-            .field("edge", &self.edge)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Nothing is done in this direction.
-impl Default for Rules {
-    fn default() -> Rules {
-        let none = Police::default();
-        Rules {
-            configured: 0,
-            edge: 0,
-            bleach: 0,
-            drop_unreadable: 0,
-            drop_mismatch: 0,
-            circuits: 0,
-            ports: 0,
-            by_address: 0,
-            overhead: 0,
-            mpu: 0,
-            assured: 0,
-            best_effort: 0,
-            rest: 0,
-            control: 0,
-            queued: 0,
-            points: [0; 4],
-            class_of: [0; 64],
-            becomes: [KEEP; 64],
-            each: none,
-            address: [none; 2],
-            addresses: [none; 2],
-        }
-    }
-}
-
-/// The laws of meters, `enum law`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Law {
-    /// One bucket.
-    TokenBucket = 0,
-    /// RFC 2697.
-    SrTcm,
-    /// RFC 2698.
-    TrTcm,
-    /// RFC 4115.
-    Rfc4115,
-    /// RFC 2859 with two colours.
-    Tsw2cm,
-    /// RFC 2859.
-    Tsw3cm,
-}
-
-/// `struct terms`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Terms {
-    /// A bit for each DSCP that is metered.
-    pub metered: u64,
-    /// Of srTCM, the second's `full` is that of both; of TSW2CM and TSW3CM these are the target rates, and the first's `full` is the window.
-    pub bucket: [Police; 2],
-    /// When the rates came into force.
-    pub since: u64,
-    /// A [`Law`].
-    pub law: u32,
-    /// Colour-aware.
-    pub aware: u32,
-    /// A packet conforms only if it leaves tokens; of TSW2CM: all is OUT above the rate.
-    pub more: u32,
-    /// This colour and worse are dropped; 3: none.
-    pub drop_from: u32,
-    /// All that is his passes his policer.
-    pub policed: u32,
-    /// Its buckets are empty before the first packet.
-    pub starts_empty: u32,
-    /// The account of the policer of each class that was bought, plus 1.
-    pub policer: [u32; 16],
-}
-
-impl Terms {
-    /// Whether its buckets are full before the first packet.
-    #[must_use]
-    pub fn starts_full(&self) -> bool {
-        self.starts_empty == 0
-    }
-}
-
-/// Packets and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Colours {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes as they are charged.
-    pub bytes: u64,
-}
-
-/// `struct account`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Account {
-    pub(super) lock: u32,
-    pub(super) pad: u32,
-    /// In grains; or the [estimated](ESTIMATE) rate in bit/s with 16 binary digits after the point.
-    pub tokens: [u64; 2],
-    /// When they were counted last.
-    pub at: u64,
-    /// The rates by which they have come since; or [`ESTIMATE`].
-    pub rate: [u64; 2],
-    /// Of the meter, by the colour packets had.
-    pub arrived: [Colours; 3],
-    /// By the colour they were given.
-    pub left: [Colours; 3],
-    /// By the colour they had.
-    pub dropped: [u64; 3],
-    /// Of the customer, whatever the class.
-    pub came: Colours,
-    /// By the colour they left with.
-    pub sent: [Colours; 3],
-    /// Dropped by his policers, or by a virtual queue's limit.
-    pub policed: u64,
-    /// By a virtual queue's law.
-    pub early: u64,
-    /// See [`early`](Account::early).
-    pub forced: u64,
-}
-
-impl Account {
-    /// A new one that is metered by these terms, with full buckets or empty ones.
-    #[must_use]
-    pub fn opened(terms: &Terms, full: bool, at: u64) -> Account {
-        let tokens = if full { terms.bucket.map(|b| b.depth) } else { [0; 2] };
-        Account { tokens, at, rate: terms.bucket.map(|b| b.rate), ..Account::default() }
-    }
-}
-
-/// `struct name`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Name(pub [u8; 136]);
-
-impl Name {
-    /// As much of it as there is room for.
-    #[must_use]
-    pub fn of(name: &str) -> Name {
-        let mut text = [0; 136];
-        text.iter_mut().zip(name.bytes()).for_each(|(to, b)| *to = b);
-        Name(text)
-    }
-}
-
-/// `struct totals`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Totals {
-    /// Packets that came in.
-    pub came: u64,
-    /// Went on as they were.
-    pub passed: u64,
-    /// Of these: while the bypass was on.
-    pub bypassed: u64,
-    /// Out of profile.
-    pub policed: u64,
-    /// Sent on.
-    pub sent: u64,
-    /// By virtual queues.
-    pub dropped: u64,
-    /// With a wrong length field.
-    pub length_disagrees: u64,
-    /// See [`DirectionState`](crate::snapshot::DirectionState).
-    pub without_first: u64,
-    /// Of those sent or passed: lost, as the other port is away.
-    pub no_port: u64,
-    /// By the reason.
-    pub refused: [u64; REFUSALS],
-    /// By what they are.
-    pub census: [u64; CENSUS],
-    /// By the kind.
-    pub excess: [u64; KINDS],
-    /// Sent, by class and colour.
-    pub class: [[Colours; 3]; CLASSES],
-}
-
-impl Default for Totals {
-    fn default() -> Totals {
-        Totals {
-            came: 0,
-            passed: 0,
-            bypassed: 0,
-            policed: 0,
-            sent: 0,
-            dropped: 0,
-            length_disagrees: 0,
-            without_first: 0,
-            no_port: 0,
-            refused: [0; REFUSALS],
-            census: [0; CENSUS],
-            excess: [0; KINDS],
-            class: [[Colours::default(); 3]; CLASSES],
-        }
-    }
-}
-
-impl Totals {
-    /// Both together.
-    #[must_use]
-    pub fn and(mut self, other: &Totals) -> Totals {
-        self.came += other.came;
-        self.passed += other.passed;
-        self.bypassed += other.bypassed;
-        self.policed += other.policed;
-        self.sent += other.sent;
-        self.dropped += other.dropped;
-        self.length_disagrees += other.length_disagrees;
-        self.without_first += other.without_first;
-        self.no_port += other.no_port;
-        let add = |to: &mut [u64], from: &[u64]| to.iter_mut().zip(from).for_each(|(a, b)| *a += b);
-        add(&mut self.refused, &other.refused);
-        add(&mut self.census, &other.census);
-        add(&mut self.excess, &other.excess);
-        for (to, from) in self.class.as_flattened_mut().iter_mut().zip(other.class.as_flattened()) {
-            to.packets += from.packets;
-            to.bytes += from.bytes;
-        }
-        self
-    }
-}
-
-/// `struct circuit_key`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(C)]
-pub struct CircuitKey {
-    /// bank * 2 + direction.
-    pub set: u32,
-    /// The two outer VLANs.
-    pub vlan: [u16; 2],
-    /// The PPPoE session.
-    pub session: u32,
-}
-
-/// `struct circuit`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Circuit {
-    /// Of prefixes.
-    pub group: u32,
-    /// Account plus 1.
-    pub holder: u32,
-}
-
-/// `struct prefix_key`, but for its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(C)]
-pub struct PrefixKey {
-    /// A circuit's, of a family.
-    pub group: u32,
-    /// IPv4's in the first four bytes.
-    pub address: [u8; 16],
-}
-
-/// `struct prefix`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct PrefixOwner {
-    /// Account plus 1, whatever the port.
-    pub any: u32,
-    /// Of owners by port; 0: none.
-    pub list: u32,
-}
-
-/// `struct port_key`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(C)]
-pub struct PortKey {
-    /// See [`PrefixOwner`].
-    pub list: u32,
-    /// On the inside.
-    pub port: u32,
-}
-
-/// `struct sender_key`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(C)]
-pub struct SenderKey {
-    /// direction * 8 + kind.
-    pub kind: u32,
-    /// The customer's.
-    pub account: u32,
-}
-
-/// `struct bucket`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Bucket {
-    /// In grains.
-    pub tokens: u64,
-    /// When they were counted last.
-    pub at: u64,
-}
-
-/// `struct sender`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Sender {
-    pub(super) lock: u32,
-    pub(super) pad: u32,
-    /// Of one kind.
-    pub bucket: Bucket,
-}
-
-/// `struct all_kinds`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct AllKinds {
-    pub(super) lock: u32,
-    pub(super) pad: u32,
-    /// Of any kind.
-    pub any: Bucket,
-    /// Of each.
-    pub kept: [Bucket; KINDS],
 }
 
 macro_rules! plain {
@@ -509,7 +141,7 @@ mod tests {
             size_of::<Totals>(),
         ];
         let colours = 16;
-        assert_eq!(sizes[0], 10 * 4);
+        assert_eq!(sizes[0], 10 * 4 + 2 * 8);
         assert_eq!(sizes[1], 15 * 4 + 4 + 64 + 64 + 5 * 24);
         assert_eq!(sizes[2], 8 + 48 + 8 + 6 * 4 + 64);
         assert_eq!(sizes[3], 8 + 5 * 8 + 6 * colours + 3 * 8 + 4 * colours + 3 * 8);

@@ -130,7 +130,8 @@ impl Maps {
                 maps.places[direction] = Places::of(maps.names(direction)?);
             }
         } else {
-            let state = State { capacity, mark: MARK, ..State::default() };
+            let secret = [(); 2].map(|()| crate::sys::random());
+            let state = State { capacity, mark: MARK, secret, ..State::default() };
             maps.set("state", 0, state, 0)?;
             maps.set("powers", 0, Powers::default(), 0)?;
             for class in 0..2 * CLASSES as u32 {

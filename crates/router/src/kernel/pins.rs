@@ -9,7 +9,7 @@ use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
 
 /// The number of the maps' layout: maps of another are not taken over.
-const LAYOUT: u32 = 3;
+const LAYOUT: u32 = 4;
 /// The links of the two ports, at ingress and egress.
 const LINKS: [[&str; 2]; 2] =
     [["link_inside", "link_inside_egress"], ["link_outside", "link_outside_egress"]];

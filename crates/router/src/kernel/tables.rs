@@ -95,7 +95,6 @@ impl Tables {
         }
         self.rules.rest = groups[0].1.rest;
         self.rules.circuits = u32::from(groups.len() > 1);
-        self.rules.ports = u32::from(direction.customers.iter().any(|c| !c.ports.is_empty()));
         for (i, (circuit, group)) in (0u32..).zip(&groups) {
             let id = set << 30 | i;
             if let Some(config::Circuit { vlans, session }) = circuit {

@@ -136,6 +136,18 @@ impl Owners {
         }
     }
 
+    /// Whether the port may tell whose a packet is: else its owner is the same with any port, and without one.
+    #[must_use]
+    pub fn asks_ports(&self, link: &Link, family: Family, address: &[u8; 16]) -> bool {
+        let mut circuits = self.circuits_of(link).peekable();
+        let of = if circuits.peek().is_none() {
+            self.anywhere.asks_ports(family, address)
+        } else {
+            circuits.find_map(|circuit| circuit.asks_ports(family, address))
+        };
+        of.unwrap_or(false)
+    }
+
     /// The owner of a frame by its circuit alone; if that is nobody's, whoever has all addresses.
     #[must_use]
     pub fn of_circuit(&self, link: &Link) -> Option<u16> {
@@ -196,13 +208,27 @@ impl Prefixes {
 
     fn find(&self, family: Family, address: &[u8; 16], port: Option<u16>) -> Option<u16> {
         match family {
-            Family::V4 => {
-                let a = u32::from_be_bytes([address[0], address[1], address[2], address[3]]);
-                longest(&self.v4, &(a, 32), port)
-            }
-            Family::V6 => longest(&self.v6, &(u128::from_be_bytes(*address), 128), port),
+            Family::V4 => longest(&self.v4, &v4(address), port),
+            Family::V6 => longest(&self.v6, &v6(address), port),
         }
     }
+
+    /// Whether the longest prefix that contains an address names ports; `None`: there is none.
+    fn asks_ports(&self, family: Family, address: &[u8; 16]) -> Option<bool> {
+        let sharers = match family {
+            Family::V4 => self.v4.get_lpm(&v4(address)).map(|(_, sharers)| sharers),
+            Family::V6 => self.v6.get_lpm(&v6(address)).map(|(_, sharers)| sharers),
+        };
+        sharers.map(|s| s.by_port.is_some())
+    }
+}
+
+fn v4(address: &[u8; 16]) -> (u32, u8) {
+    (u32::from_be_bytes([address[0], address[1], address[2], address[3]]), 32)
+}
+
+fn v6(address: &[u8; 16]) -> (u128, u8) {
+    (u128::from_be_bytes(*address), 128)
 }
 
 /// The customer of the longest prefix that has one for this port.

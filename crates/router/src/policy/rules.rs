@@ -200,11 +200,17 @@ impl Rules {
     /// The owner of a packet with these ports, by its circuit and the address and port on his side. Without ports, the owner
     /// is whoever is known by address alone.
     pub(super) fn owner(&self, headers: &Headers, ports: Option<Ports>) -> Owner {
-        let (address, port) = if self.inside_is_source {
-            (&headers.addresses.0, ports.map(|(source, _)| source))
-        } else {
-            (&headers.addresses.1, ports.map(|(_, destination)| destination))
-        };
-        self.owners.find(&headers.link, headers.family, address, port)
+        let port =
+            ports.map(|(source, destination)| if self.inside_is_source { source } else { destination });
+        self.owners.find(&headers.link, headers.family, self.inside(headers), port)
+    }
+
+    /// Whether ports may tell whose a packet is.
+    pub(super) fn asks_ports(&self, headers: &Headers) -> bool {
+        self.owners.asks_ports(&headers.link, headers.family, self.inside(headers))
+    }
+
+    fn inside<'h>(&self, headers: &'h Headers) -> &'h [u8; 16] {
+        if self.inside_is_source { &headers.addresses.0 } else { &headers.addresses.1 }
     }
 }

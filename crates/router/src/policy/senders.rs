@@ -98,23 +98,32 @@ impl Senders {
         let i = kind as usize;
         let passes = match customer.and_then(|c| self.customers.get_mut(usize::from(c))) {
             Some(buckets) => buckets[i].take(now, size, allowed.each),
-            None => {
-                (!allowed.by_address || self.address(link).take(now, (i, size), allowed.each))
-                    && self.together.take(now, (i, size), allowed.addresses)
-            }
+            None => self.admit_address(now, (i, size), link, allowed),
         };
         self.excess[i] += u64::from(!passes);
         passes
     }
 
-    /// The frames sent by an Ethernet address; none of one that is new, or was forgotten.
-    fn address(&mut self, link: &Link) -> &mut AllKinds {
-        let found = self.addresses.number(&FiveTuple::sender(link.source));
-        let sent = &mut self.by_address[found.flow.0 as usize];
-        if found.new {
-            *sent = AllKinds::default();
+    /// Whether the frame of an Ethernet address may go on. One that is new, or was forgotten, has all its tokens; it is known from the
+    /// first frame on that is let through, so that a flood of forged addresses takes nobody's place.
+    fn admit_address(&mut self, now: Time, what: (usize, Bytes), link: &Link, allowed: &Allowed) -> bool {
+        let all = allowed.addresses;
+        if !allowed.by_address {
+            return self.together.take(now, what, all);
         }
-        sent
+        let sender = FiveTuple::sender(link.source);
+        if self.addresses.find(&sender).is_some() {
+            let flow = self.addresses.number(&sender).flow;
+            let his = &mut self.by_address[flow.0 as usize];
+            return his.take(now, what, allowed.each) && self.together.take(now, what, all);
+        }
+        let mut his = AllKinds::default();
+        let passes = his.take(now, what, allowed.each) && self.together.take(now, what, all);
+        if passes {
+            let flow = self.addresses.number(&sender).flow;
+            self.by_address[flow.0 as usize] = his;
+        }
+        passes
     }
 
     /// Frames that did not go on, by their kind.

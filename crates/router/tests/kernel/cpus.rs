@@ -1,7 +1,6 @@
 //! What a frame costs while another CPU works at the same: two customers on two CPUs hold each other up no more than two routers do.
 
 use std::fs;
-use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
 
@@ -9,6 +8,7 @@ use aya::TestRunOptions;
 use aya::programs::{SchedClassifier, TestRun};
 
 use crate::frames::Ip;
+use crate::pin::pin;
 use crate::tried::{Tried, config, permitted};
 
 /// Runs of a program at a time, and how often all are measured in turn: the median counts.
@@ -23,16 +23,6 @@ fn tried() -> Tried {
         )
     };
     Tried::new(&config(&format!("[upstream]\n{}{}", customer(1), customer(2))))
-}
-
-/// Puts this thread on a CPU, before all others there: else those that are to run at once take turns with who else is at work.
-fn pin(cpu: usize) {
-    let path = fs::read_link("/proc/thread-self").expect("threads are in /proc");
-    let id = path.file_name().and_then(|n| n.to_str()).expect("a number");
-    for words in [["taskset", "-cp", &cpu.to_string(), id].as_slice(), &["chrt", "-f", "-p", "1", id]] {
-        let out = Command::new(words[0]).args(&words[1..]).output().expect("util-linux is installed");
-        assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
-    }
 }
 
 /// CPU time of this thread so far, in nanoseconds.

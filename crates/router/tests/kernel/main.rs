@@ -21,6 +21,7 @@ mod floods;
 mod full;
 mod meters;
 mod parity;
+mod pin;
 mod queues;
 mod several;
 mod tried;

@@ -1,7 +1,6 @@
 //! One customer's packets on two CPUs at once, between namespaces: they have one rate.
 
 use std::fs;
-use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use inprofile_live::io::sys::Clock;
 use crate::bench::{assert_adds_up, figure};
 use crate::frames::Udp;
 use crate::kernel::{bench, file};
+use crate::pin::pin;
 
 const RATE: u64 = 40_000_000;
 /// Deep enough for a thread that waits for its turn.
@@ -27,16 +27,6 @@ fn taken_in() -> Vec<u64> {
     let told = fs::read_to_string("/proc/net/softnet_stat").expect("the kernel tells");
     let first = |line: &str| line.split(' ').next().and_then(|n| u64::from_str_radix(n, 16).ok());
     told.lines().map(|line| first(line).expect("a count")).collect()
-}
-
-/// Puts this thread on a CPU, before all others there: who waits long for his turn sends less than was bought.
-fn pin(cpu: usize) {
-    let path = fs::read_link("/proc/thread-self").expect("threads are in /proc");
-    let id = path.file_name().and_then(|n| n.to_str()).expect("a number");
-    for words in [["taskset", "-cp", &cpu.to_string(), id].as_slice(), &["chrt", "-f", "-p", "1", id]] {
-        let out = Command::new(words[0]).args(&words[1..]).output().expect("util-linux is installed");
-        assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
-    }
 }
 
 #[test]

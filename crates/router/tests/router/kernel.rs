@@ -1,8 +1,11 @@
 //! `datapath = "kernel"` between namespaces: it forwards without the process, is taken over, reloaded, and leaves nothing behind.
 
+mod export;
+mod filters;
+
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value as Json;
@@ -76,11 +79,29 @@ fn burst(bench: &mut Bench, from: u64, packets: u64) -> (usize, usize) {
     (of(10), of(12))
 }
 
+/// What a line of sh in the bench's namespace prints.
+fn shell(bench: &Bench, line: &str) -> String {
+    let out = bench.namespace.within(|| Command::new("sh").args(["-c", line]).output()).expect("sh runs");
+    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).trim().to_owned()
+}
+
 /// What tc and bpftool show at the ports.
 fn at_the_ports(bench: &Bench) -> String {
-    let look = "for i in lan0 wan0; do tc filter show dev $i ingress; tc filter show dev $i egress; done; bpftool net show 2>/dev/null | grep -E 'lan0|wan0' || true";
-    let out = bench.namespace.within(|| Command::new("sh").args(["-c", look]).output()).expect("sh runs");
-    String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    shell(
+        bench,
+        "for i in lan0 wan0; do tc filter show dev $i ingress; tc filter show dev $i egress; done; bpftool net show 2>/dev/null | grep -E 'lan0|wan0' || true",
+    )
+}
+
+fn assert_nothing_left(bench: &Bench, pins: &Pins) {
+    assert_eq!((at_the_ports(bench).as_str(), pins.left()), ("", vec![]));
+}
+
+/// An orderly end.
+fn stop(bench: &mut Bench) {
+    bench.obey(&["stop"]);
+    assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
 }
 
 /// Programs of ours that are filters.
@@ -121,9 +142,8 @@ fn contracts_are_kept_in_the_kernel_and_nothing_stays_behind() {
         assert_eq!(burst(&mut bench, 100, 5), (0, 0));
         bench.obey(&["bypass", "off"]);
         assert_eq!(burst(&mut bench, 200, 5), (0, 5));
-        bench.obey(&["stop"]);
-        assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
-        assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+        stop(&mut bench);
+        assert_nothing_left(&bench, &pins);
     }
 }
 
@@ -147,7 +167,7 @@ fn a_killed_process_is_not_missed() {
         bench.ended();
         release(&bench, &pins, "lan0");
         release(&bench, &pins, "wan0");
-        assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+        assert_nothing_left(&bench, &pins);
     }
 }
 
@@ -274,16 +294,9 @@ fn a_port_that_comes_back_is_policed_again() {
         let back: Vec<_> = (0..5).map(|n| Udp::numbered(n).v4()).collect();
         bench.send(1, &back);
         assert_eq!(bench.receive(0, 5, QUIET).len(), 5);
-        bench.obey(&["stop"]);
-        assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
-        assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+        stop(&mut bench);
+        assert_nothing_left(&bench, &pins);
     }
-}
-
-/// Runs a line of sh in the bench's namespace.
-fn shell(bench: &Bench, line: &str) {
-    let status = bench.namespace.within(|| Command::new("sh").args(["-c", line]).status()).expect("sh runs");
-    assert!(status.success(), "{line}");
 }
 
 /// `inprofiled release` of a port.
@@ -292,63 +305,6 @@ fn release(bench: &Bench, pins: &Pins, port: &str) {
     command.args(["release", port, "--pins"]).arg(&pins.0);
     let out = bench.namespace.within(|| command.output()).expect("it runs");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-}
-
-/// Programs that are filters of clsact: what others have there stays, and what others take away or put before them is put right.
-#[test]
-fn filters_are_asked_first_and_others_stay() {
-    let Some((mut bench, pins)) = bench("kernel-filters") else { return };
-    shell(
-        &bench,
-        "tc qdisc add dev lan0 clsact && tc filter add dev lan0 ingress pref 7 bpf da bytecode '1,6 0 0 2'",
-    );
-    bench.start(&file_by("clsact", &pins, &alice(40, "80 bit/s")));
-    assert_eq!(burst(&mut bench, 0, 10), (10, 0));
-    let back = |bench: &Bench| crate::service::wait_for("it is put back", || filters(bench) == 4);
-    // The programs alone, and all that is at a port.
-    shell(&bench, "tc filter del dev lan0 ingress pref 1 && tc filter del dev wan0 egress pref 1");
-    back(&bench);
-    assert_eq!(burst(&mut bench, 100, 10), (10, 0));
-    shell(&bench, "tc qdisc del dev wan0 clsact");
-    back(&bench);
-    assert_eq!(burst(&mut bench, 200, 10), (10, 0));
-    // Closed again while there is no process: that filter is the newest, and the next start comes before it.
-    bench.signal("-9");
-    bench.ended();
-    assert_eq!(burst(&mut bench, 300, 5), (5, 0), "while there is no process");
-    shell(&bench, "tc filter del dev wan0 ingress handle 0x696e7072 pref 1 bpf");
-    bench.start_again();
-    assert_eq!(burst(&mut bench, 400, 10), (5, 5));
-    let reply: Vec<_> = (0..5).map(|n| Udp::numbered(n).v4()).collect();
-    bench.send(1, &reply);
-    assert_eq!(bench.receive(0, 5, QUIET).len(), 5);
-    bench.obey(&["stop"]);
-    assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
-    let left = at_the_ports(&bench);
-    assert!(left.contains("pref 7") && !left.contains("inprofiled") && !left.contains("pref 1 "), "{left}");
-    assert_eq!(pins.left(), Vec::<PathBuf>::new());
-}
-
-/// From links to filters and back by kills and starts: tokens stay, and nothing of the other way does.
-#[test]
-fn links_and_filters_take_each_other_over() {
-    let Some((mut bench, pins)) = bench("kernel-ways") else { return };
-    for (n, attach) in ["tcx", "clsact", "clsact", "tcx", "clsact"].into_iter().enumerate() {
-        bench.start(&file_by(attach, &pins, &alice(50, "80 bit/s")));
-        assert_eq!(burst(&mut bench, 100 * n as u64, 10), (10, 0), "{attach}");
-        assert_eq!(filters(&bench), if attach == "tcx" { 0 } else { 4 }, "{attach}");
-        bench.signal("-9");
-        bench.ended();
-    }
-    bench.start_again();
-    assert_eq!(customer(&bench.stats()), (50, 50, 0));
-    bench.signal("-9");
-    bench.ended();
-    // Released by one of its ports the pair forwards no more.
-    release(&bench, &pins, "lan0");
-    assert_eq!(burst(&mut bench, 900, 5), (0, 0));
-    release(&bench, &pins, "wan0");
-    assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
 }
 
 /// What can't be set up is said, and leaves nothing half attached.
@@ -360,193 +316,16 @@ fn a_start_that_is_refused_leaves_nothing() {
     );
     let (code, text) = bench.refused();
     assert!(code == Some(1) && text.contains("`mount -t bpf bpf /tmp`"), "{code:?} {text}");
-    assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
+    assert_nothing_left(&bench, &pins);
     // Somebody else's filter where the port is closed to the machine.
-    bench.namespace.within(|| Command::new("sh").args(["-c", "tc qdisc add dev wan0 clsact && tc filter add dev wan0 ingress pref 1 bpf bytecode '1,6 0 0 0' da"]).status()).unwrap();
+    shell(
+        &bench,
+        "tc qdisc add dev wan0 clsact && tc filter add dev wan0 ingress pref 1 bpf bytecode '1,6 0 0 0' da",
+    );
     bench.configure(&file(&pins, &alice(10, "80 bit/s")));
     let (code, text) = bench.refused();
     assert!(code == Some(1) && text.contains("wan0"), "{code:?} {text}");
-    assert_eq!(pins.left(), Vec::<PathBuf>::new());
+    assert!(pins.left().is_empty(), "{:?}", pins.left());
     let left = at_the_ports(&bench);
     assert!(!left.contains("lan0") && !left.contains("inside"), "{left}");
-}
-
-/// What an exported folder is loaded by.
-fn has_bpftool() -> bool {
-    let has = Command::new("bpftool").arg("version").output().is_ok();
-    if !has {
-        eprintln!(
-            "NOT TESTED: there is no bpftool here (Debian: bpftool), by which an exported folder is loaded"
-        );
-    }
-    has
-}
-
-/// `inprofiled export bpf` of the bench's file into a folder: its exit code and what it said.
-fn export(bench: &Bench, folder: &Path) -> (Option<i32>, String) {
-    let out = Command::new(crate::bench::PROGRAM)
-        .args(["export", "bpf"])
-        .args([&bench.path("router.toml"), folder])
-        .output()
-        .expect("it runs");
-    (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
-}
-
-/// The folder's script, in the bench's namespace: whether it did it, and what it said.
-fn script(bench: &Bench, folder: &Path, pins: &Path, what: &str) -> (bool, String) {
-    let mut command = Command::new("sh");
-    command.arg(folder.join("load.sh")).arg(what).env("PINS", pins);
-    let out = bench.namespace.within(|| command.output()).expect("sh runs");
-    let said = [&out.stdout[..], &out.stderr].concat();
-    (out.status.success(), String::from_utf8_lossy(&said).into_owned())
-}
-
-/// Frames of customers and of nobody, of two sizes, with code points that are and are not theirs, whole and in fragments, both ways.
-fn mixed() -> [Vec<Vec<u8>>; 2] {
-    let up = (0..60u64).map(|n| {
-        let udp =
-            Udp { octet: (n * 37 % 256) as u8, from: [1, 9][usize::from(n % 5 == 4)], ..Udp::numbered(n) };
-        match n % 7 {
-            3 => udp.v6(),
-            5 => udp.fragment(),
-            6 => crate::frames::not_ip(n),
-            _ => udp.v4(),
-        }
-    });
-    let down = (0..20u64).map(|n| Udp { octet: n as u8 * 4, ..Udp::numbered(n) }.v4());
-    [up.collect(), down.collect()]
-}
-
-/// What leaves by each port of what is sent to the other.
-fn through(bench: &mut Bench) -> [Vec<Vec<u8>>; 2] {
-    let [up, down] = mixed();
-    bench.send(0, &up);
-    let up = bench.receive_frames(1, up.len(), QUIET);
-    bench.send(1, &down);
-    [up, bench.receive_frames(0, down.len(), QUIET)]
-}
-
-/// The daemon and the exported folder make the same frames of the same frames.
-#[test]
-fn an_exported_folder_decides_as_the_program() {
-    let Some((mut bench, pins)) = bench("kernel-export-same") else { return };
-    if !has_bpftool() {
-        return;
-    }
-    bench.start(&file(&pins, &alice(10, "80 bit/s")));
-    let by_program = through(&mut bench);
-    bench.obey(&["stop"]);
-    assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
-    let (folder, place) = (bench.path("exported"), pins.0.join("contracts"));
-    let (code, text) = export(&bench, &folder);
-    assert_eq!(code, Some(0), "{text}");
-    bench.link("set dev wan0 promisc on");
-    let (done, said) = script(&bench, &folder, &place, "up");
-    assert!(done, "{said}");
-    let exported = through(&mut bench);
-    assert!(by_program[0].len() > 30 && by_program[1].len() == 20, "{}", by_program[0].len());
-    assert_eq!(exported, by_program);
-    // Somebody else's filter at a port stays, and so does a port that was promiscuous before.
-    let other = "tc filter add dev lan0 ingress pref 7 bpf da bytecode '1,6 0 0 0'";
-    bench.namespace.within(|| Command::new("sh").args(["-c", other]).status()).expect("sh runs");
-    let (done, said) = script(&bench, &folder, &place, "down");
-    assert!(done, "{said}");
-    let left = at_the_ports(&bench);
-    assert!(left.contains("pref 7") && !left.contains("pref 1 ") && !left.contains("pref 2 "), "{left}");
-    let links = bench.namespace.within(|| Command::new("ip").args(["-o", "link"]).output()).expect("ip runs");
-    let links = String::from_utf8_lossy(&links.stdout).into_owned();
-    let promiscuous: Vec<_> = links.lines().filter(|l| l.contains("PROMISC")).collect();
-    assert!(promiscuous.len() == 1 && promiscuous[0].contains("wan0"), "{links}");
-    assert_eq!(pins.left(), Vec::<PathBuf>::new());
-}
-
-/// Ports named like VLANs, with dots that a bpffs refuses: run by the program, and by the folder.
-#[test]
-fn ports_may_have_dots_in_their_names() {
-    let Some((mut bench, pins)) = bench("kernel-dots") else { return };
-    bench.link("set wan0 down");
-    bench.link("set wan0 name wan0.100");
-    bench.link("set wan0.100 up");
-    let named = |tables: &str| {
-        let text = file(&pins, tables);
-        bench.configure(&text);
-        let file = bench.path("router.toml");
-        let text = fs::read_to_string(&file).expect("it is written").replace("\"wan0\"", "\"wan0.100\"");
-        fs::write(&file, text).expect("the folder is ours");
-    };
-    named(&alice(10, "80 bit/s"));
-    bench.start_again();
-    assert_eq!(burst(&mut bench, 0, 25), (10, 15));
-    bench.obey(&["stop"]);
-    assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
-    if !has_bpftool() {
-        return;
-    }
-    let (folder, place) = (bench.path("exported"), pins.0.join("contracts"));
-    assert_eq!(export(&bench, &folder).0, Some(0));
-    let (done, said) = script(&bench, &folder, &place, "up");
-    assert!(done, "{said}");
-    assert_eq!(burst(&mut bench, 100, 25), (10, 15));
-    let (done, said) = script(&bench, &folder, &place, "down");
-    assert!(done, "{said}");
-    let look = "tc qdisc show; bpftool net show | grep -F wan0.100";
-    let left = bench.namespace.within(|| Command::new("sh").args(["-c", look]).output()).expect("sh runs");
-    let left = String::from_utf8_lossy(&left.stdout).into_owned();
-    assert!(!left.contains("clsact") && !left.contains("wan0.100("), "{left}");
-    assert_eq!(pins.left(), Vec::<PathBuf>::new());
-}
-
-/// A file that asks for what this path has not, or that a folder cannot say, is refused before anything is written.
-#[test]
-fn what_cannot_be_exported_is_refused() {
-    let Some((bench, pins)) = bench("kernel-export-refused") else { return };
-    let folder = bench.path("exported");
-    let empty = alice(10, "80 bit/s").replace("depth = ", "starts_full = false, depth = ");
-    let queued = alice(10, "80 bit/s").replace("[upstream]\n", "[upstream]\nrate = \"1 Mbit/s\"\n");
-    for (tables, why) in [(empty, "starts_full = false"), (queued, "nothing is shaped")] {
-        bench.configure(&file(&pins, &tables));
-        let (code, text) = export(&bench, &folder);
-        assert!(code != Some(0) && text.contains(why), "{code:?} {text}");
-        assert!(!folder.exists(), "{text}");
-    }
-}
-
-/// Loaded by the script alone it polices as by the process, and goes without a trace.
-#[test]
-fn an_exported_folder_polices_without_the_program() {
-    let Some((mut bench, pins)) = bench("kernel-export") else { return };
-    if !has_bpftool() {
-        return;
-    }
-    bench.configure(&file(&pins, &alice(10, "80 bit/s")).replace("datapath = \"kernel\"\n", ""));
-    let (folder, place) = (bench.path("exported"), pins.0.join("contracts"));
-    let export = || export(&bench, &folder);
-    let (code, text) = export();
-    assert_eq!(code, Some(0), "{text}");
-    let (code, text) = export();
-    assert!(code == Some(1) && text.contains("is there already: name another folder"), "{code:?} {text}");
-    let script = |bench: &Bench, what: &str| script(bench, &folder, &place, what);
-    let (done, said) = script(&bench, "up");
-    assert!(done, "{said}");
-    let (again, said) = script(&bench, "up");
-    assert!(!again && said.contains("clsact hooks already"), "{said}");
-    assert_eq!(burst(&mut bench, 0, 25), (10, 15));
-    let back: Vec<_> = (0..20).map(|n| Udp { octet: n as u8 * 4, ..Udp::numbered(n) }.v4()).collect();
-    bench.send(1, &back);
-    let got: Vec<_> = bench.receive(0, 20, QUIET).into_iter().map(|g| g.frame).collect();
-    assert_eq!(got, back);
-    let other = Udp { octet: 46 << 2 | 2, from: 9, ..Udp::numbered(8) }.v4();
-    bench.send(0, [&other]);
-    assert_eq!(bench.receive(1, 1, QUIET)[0].octet, Some(2), "what nobody bought");
-    let (done, said) = script(&bench, "counters");
-    let hers = said.split("customer alice").nth(1).expect("she has an account");
-    assert!(done && hers.contains("\"packets\": 25"), "{said}");
-    let (done, said) = script(&bench, "down");
-    assert!(done, "{said}");
-    assert_eq!((at_the_ports(&bench).as_str(), pins.left()), ("", vec![]));
-    // What cannot be set up leaves nothing half attached.
-    bench.link("del wan0");
-    let (done, said) = script(&bench, "up");
-    assert!(!done && said.contains("there is no interface wan0"), "{said}");
-    assert_eq!(pins.left(), Vec::<PathBuf>::new());
 }

@@ -16,6 +16,8 @@ mod kernel;
 mod links;
 mod mtu;
 mod neighbours;
+#[path = "../kernel/pin.rs"]
+mod pin;
 mod ports;
 mod reload;
 mod servers;

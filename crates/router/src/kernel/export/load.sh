@@ -30,11 +30,12 @@ mtu() {
 	ip -o link show dev "$1" | sed 's/.* mtu \([0-9]*\) .*/\1/'
 }
 
-# bank, on, bypass, clock, capacity, mark; the ports that frames leave by, and their MTUs.
+# bank, on, bypass, clock, capacity, mark; the ports that frames leave by, and their MTUs; the key of hashes.
 state() {
 	for n in @BANK@ 1 0 0 @CAPACITY@ @MARK@ "$(index "$outside")" "$(index "$inside")" "$(mtu "$outside")" "$(mtu "$inside")"; do
 		bytes "$n"
 	done
+	od -An -v -tx1 -N16 /dev/urandom | tr -d '\n'
 }
 
 # The port of a side. By its side a port is known in the bpffs, which refuses names with a dot, as VLANs have them.

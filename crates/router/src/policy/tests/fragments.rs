@@ -51,6 +51,14 @@ fn fragments_follow_their_first() {
     }
     assert_eq!(owner(&mut c, second, "10.0.1.8", 7, None), net, "of another host");
     assert_eq!(c.fragments_without_first(), 5);
+    // Where no port is named none is asked: nobody's place is taken, and nothing is counted.
+    for id in 0..10_000 {
+        assert_eq!(owner(&mut c, second, "10.0.2.9", id, Some((80, 9))), net);
+    }
+    assert_eq!(owner(&mut c, second, "10.0.2.9", 10_001, None), net);
+    assert_eq!(owner(&mut c, second, "192.0.2.9", 7, None), None);
+    assert_eq!(owner(&mut c, second, "10.0.1.9", 7, None), web);
+    assert_eq!(c.fragments_without_first(), 5);
     let late = second + Duration::from_millis(15_000);
     let mut c = succeeded(&mut c, &config, &config);
     assert_eq!(owner(&mut c, late, "10.0.1.9", 7, None), web, "a reload forgets none");
