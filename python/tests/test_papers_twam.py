@@ -345,6 +345,9 @@ def test_dwreds_own_part_is_told_from_its_markers() -> None:
             alone[cell] = GOOD
     assert verdicts(alone)["E14"] == Verdict.IN_PART
     assert verdicts(alone)["E8"] == Verdict.REPRODUCED
+    [e14] = [f for f in PAPER.findings(alone) if f.claim == "E14"]
+    assert e14.told.count("behind TWAM") == e14.told.count("behind TSW2CM") == 2
+    assert "gains 0 ± 0 Mbit/s in scenario 1 behind TWAM; 5.0000" in e14.told
 
 
 def test_windows_are_also_told_against_their_own_sum() -> None:

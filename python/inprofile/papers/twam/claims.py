@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...metrics.measures import Array, Measures
+from ...metrics.quantity import mean_pm
 from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
 from ..effects import BOUND, INDEX, of_base, of_link
@@ -381,6 +382,22 @@ def _notes(claim: str, load: Load) -> list[str]:
     return []
 
 
+def _told(claim: str, compared: Sequence[Comparison]) -> str:
+    """What is gained of the link, beside E8's and E14's words."""
+    if claim not in ("E8", "E14"):
+        return ""
+    gains = [
+        f"{mean_pm(c.values, 1e6)} Mbit/s in {c.topology}{_behind(c.label)}".replace("-", "−")
+        for c in compared
+    ]
+    return f"gains {'; '.join(gains)}" if gains else ""
+
+
+def _behind(label: str) -> str:
+    """Behind which marker a gain of DWRED's is; nothing of others."""
+    return "".join(f" behind {marker}" for marker in ("TWAM", "TSW2CM") if f"behind {marker}," in label)
+
+
 def _waits(s: Scenario) -> str:
     """How long packets wait, which is part of a window, and how far the link is used."""
     ours, base = (float(m["delay"].mean()) * 1e3 for m in (s.ours, s.base))
@@ -415,9 +432,8 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
                 continue
             compared = _CLAIMS[claim.id](load)
             nothing = None if compared else "What this is compared with was not run here."
-            found.append(
-                Finding(claim.id, setup.id, compared, notes=_notes(claim.id, load), obstacle=nothing)
-            )
+            notes, told = _notes(claim.id, load), _told(claim.id, compared)
+            found.append(Finding(claim.id, setup.id, compared, (), notes, nothing, told))
     return found
 
 
