@@ -1,8 +1,8 @@
 //! One experiment in one piece and in parts, by turns: `bench-parts FILE PARTS THREADS [ROUNDS [KEY=VALUE…]]`.
 //!
 //! The best cut there is, whether it is expected to be faster or not, with what is expected of it: work in one piece and packets from part to part, each
-//! second. Each line is a round: wall and CPU seconds of both, CPU seconds of the first thread in parts (with its waiting), packets sent by the measured link,
-//! events, windows, and packets from part to part. Then two bounds, from the CPU time that each part took in each window with what it took in and laid out for
+//! second. Each line is a round: wall and CPU seconds of both, CPU seconds of the first thread in parts (with its waiting), packets that the measured link has sent, its
+//! utilisation and loss in the measured window, events, windows, and packets from part to part. Then two bounds, from the CPU time that each part took in each window with what it took in and laid out for
 //! others: how many times as fast as in one piece the parts would be if meetings took no time (`most`), and if they never waited for each other (`unbound`).
 
 use std::env;
@@ -47,14 +47,19 @@ fn main() {
         let (parts_wall, parts_cpu) = (wall.elapsed(), cpu_time() - used);
         let own = own_cpu_time() - own;
         let bound = |took: u64| whole_cpu.as_secs_f64() * 1e9 / took.max(1) as f64;
+        let at = &whole.links[scenario.model().at];
+        let (came, lost) = (at.window.arrived, at.window.dropped);
         println!(
-            "wall={:.3}/{:.3} cpu={:.3}/{:.3} own={:.3} packets={} events={}/{} windows={} crossed={} most={:.3} unbound={:.3}",
+            "wall_s={:.3} parts_wall_s={:.3} cpu_s={:.3} parts_cpu_s={:.3} own_s={:.3} packets={} utilisation={:.4} loss={:.4} events={} \
+             parts_events={} windows={} crossed={} most={:.3} unbound={:.3}",
             whole_wall.as_secs_f64(),
             parts_wall.as_secs_f64(),
             whole_cpu.as_secs_f64(),
             parts_cpu.as_secs_f64(),
             own.as_secs_f64(),
-            whole.links[scenario.model().at].total.sent.iter().sum::<u64>(),
+            at.total.sent.iter().sum::<u64>(),
+            at.sending.secs() / (scenario.window().1 - scenario.window().0).secs(),
+            lost.iter().flatten().sum::<u64>() as f64 / came.iter().sum::<u64>().max(1) as f64,
             whole.events,
             parts.events,
             windows.count,

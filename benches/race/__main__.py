@@ -31,6 +31,7 @@ def main() -> int:
         "--only",
         choices=[
             "race",
+            "tree",
             "configurations",
             "mechanisms",
             "scale",
@@ -61,7 +62,12 @@ def main() -> int:
     plan = measure.Plan(2 if args.quick else args.rounds, args.quick)
     rivals: dict[str, peers.Peer | peers.Missing] = {}
     if args.only in (None, "race"):
-        rivals = {"ns-2": peers.ns2(), "ns-3": peers.ns3()}
+        rivals = {"ns-2": peers.ns2(), "ns-3": peers.ns3("dumbbell", "10", "10")}
+    tree = (
+        peers.ns3("tree", "3", "0.2", "0.1")
+        if args.only in (None, "tree")
+        else peers.Missing("not asked for")
+    )
     dpdk = peers.dpdk() if args.only in (None, "mechanisms") else peers.Missing("not asked for")
     result: report.Result = {
         "machine": report.machine(),
@@ -70,6 +76,7 @@ def main() -> int:
     }
     for name, measured in (
         ("race", lambda: measure.race(bins, rivals, plan)),
+        ("tree", lambda: measure.tree(bins, tree, plan)),
         ("configurations", lambda: measure.configurations(bins, plan)),
         ("mechanisms", lambda: measure.mechanisms(bins, dpdk, plan)),
         ("scale", lambda: measure.scale(bins, plan)),

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from peers import STORE, Missing, Peer, say
+from peers import ROOT, STORE, Missing, Peer, say
 
 Row = dict[str, Any]
 
@@ -30,6 +30,15 @@ WIRE = 1040
 # one seed's loss, 0.5 to 1 % of it at 10 and 100 flows and up to 4 % at 1,000, whose runs are mostly start.
 UTILISATION = 0.02
 LOSS = {10: 0.05, 100: 0.05, 1000: 0.12}
+
+
+# The tree of tree.toml at about a tenth of its rates, as ns-3 needs a minute or more for a second of it:
+# customers a street, Mbit/s and packets of a link's queue by level.
+CUSTOMERS = 3
+LEVELS = {"uplink": (432, 756), "district": (64.8, 108), "street": (10.8, 18)}
+# Simulated seconds, and from when on utilisation and loss are compared.
+TREE = (2.0, 1.0)
+TREE_LOSS = 0.15
 
 
 @dataclass
@@ -138,6 +147,59 @@ def alike(flows: int, utilisation: list[float], loss: list[float]) -> bool:
     (True, False)
     """
     return abs(utilisation[0] - utilisation[1]) <= UTILISATION and abs(loss[0] / loss[1] - 1) <= LOSS[flows]
+
+
+def tree(bins: Path, ns3: Peer | Missing, plan: Plan) -> Row:
+    """One access network: ours in one piece and in two parts, and ns-3's, by CPU and by wall clock."""
+    if isinstance(ns3, Missing):
+        return {"not_run": ns3.why}
+    seconds, since = TREE
+    keys: dict[str, object] = {
+        "duration": f"{seconds:g} s",
+        "measure.from": f"{since:g} s",
+        "trees.isp.flows.customer.count": CUSTOMERS,
+    }
+    for level, (mbits, packets) in LEVELS.items():
+        keys[f"trees.isp.levels.{level}.rate"] = f"{mbits} Mbit/s"
+        keys[f"trees.isp.levels.{level}.queue.limit"] = f"{packets} packets"
+    ours, theirs = [], []
+    for r in range(plan.rounds):
+        say(f"tree: round {r + 1} of {plan.rounds}")
+        sets = [f"{k}={v}" for k, v in keys.items()]
+        parts = [str(bins / "bench-parts"), str(ROOT / "benches" / "tree.toml"), "2", "2", "1", *sets]
+        ours.append(finish(start(parts, None))[-1])
+        theirs.append(finish(start([*ns3.command, str(CUSTOMERS), f"{seconds:g}", f"{since:g}"], None))[-1])
+    each = {
+        "cpu": [
+            (o["packets"] / o["cpu_s"], t["packets"] / t["cpu_s"]) for o, t in zip(ours, theirs, strict=True)
+        ],
+        "wall": [
+            (o["packets"] / o["parts_wall_s"], t["packets"] / t["wall_s"])
+            for o, t in zip(ours, theirs, strict=True)
+        ],
+    }
+    utilisation, loss = (
+        [median(x[k] for x in side) for side in (ours, theirs)] for k in ("utilisation", "loss")
+    )
+    agrees = abs(utilisation[0] - utilisation[1]) <= UTILISATION and abs(loss[0] / loss[1] - 1) <= TREE_LOSS
+    found: Row = {
+        "peer": ns3.version,
+        "utilisation": utilisation,
+        "loss": loss,
+        "agrees": agrees,
+        "load": round(os.getloadavg()[0], 1),
+        "rounds": plan.rounds,
+    }
+    for clock, pairs in each.items():
+        ratio, least, most = spread([o / t for o, t in pairs])
+        found[clock] = {
+            "ours": round(median(o for o, _ in pairs)),
+            "theirs": round(median(t for _, t in pairs)),
+            "ratio": round(ratio, 1),
+            "ratio_min": round(least, 1),
+            "ratio_max": round(most, 1),
+        }
+    return found
 
 
 def mechanisms(bins: Path, dpdk: Peer | Missing, plan: Plan) -> list[Row]:

@@ -118,18 +118,21 @@ def ns2() -> Peer | Missing:
 CLEARLY = 1.2
 
 
-def ns3() -> Peer | Missing:
-    """Debian's library, whose losses agree with ours, or PyPI's wheel if that is clearly faster."""
+def ns3(source: str, *trial: str) -> Peer | Missing:
+    """Our SOURCE.cc with Debian's library, whose losses agree with ours, or PyPI's wheel if that is faster.
+
+    `trial`: the arguments of a run that shows whether it clearly is.
+    """
     STORE.mkdir(parents=True, exist_ok=True)
     built: list[tuple[float, Peer]] = []
     failed: list[str] = []
     for name, build in (("Debian's library", ns3_of_debian), ("PyPI's wheel", ns3_of_pypi)):
         try:
-            version, program = build()
+            version, program = build(source)
             # The better of two, for a first run pays for loading.
             seconds = []
             for _ in range(2):
-                words = output(program, "10", "10").split()
+                words = output(program, *trial).split()
                 seconds.append(float(dict(w.split("=") for w in words)["cpu_s"]))
             built.append((min(seconds), Peer("ns-3", f"{version} ({name})", [str(program)])))
         except (RuntimeError, FileNotFoundError, OSError) as e:
@@ -146,25 +149,25 @@ def ns3() -> Peer | Missing:
     return best
 
 
-def compile_ns3(program: Path, *options: str) -> Path:
-    """Our dumbbell.cc against one library; rebuilt if the source is newer."""
-    source = BENCHES / "peers" / "dumbbell.cc"
+def compile_ns3(name: str, library: str, *options: str) -> Path:
+    """Our NAME.cc against one library; rebuilt if the source is newer."""
+    program, source = STORE / f"{name}-ns3-{library}", BENCHES / "peers" / f"{name}.cc"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         say(f"building {program.name}")
         output("g++", "-O2", "-o", program, source, *options)
     return program
 
 
-def ns3_of_debian() -> tuple[str, Path]:
+def ns3_of_debian(source: str) -> tuple[str, Path]:
     """Debian's library."""
     apt("libns3-dev", "g++")
     links = [f"-lns3-{m}" for m in NS3_MODULES]
     # Its headers are C++17's: C++20 forbids how they write constructors.
-    program = compile_ns3(STORE / "dumbbell-ns3-debian", "-std=c++17", *links)
+    program = compile_ns3(source, "debian", "-std=c++17", *links)
     return version_of("libns3-dev").split("+")[0], program
 
 
-def ns3_of_pypi() -> tuple[str, Path]:
+def ns3_of_pypi(source: str) -> tuple[str, Path]:
     """The wheel, which holds headers and libraries."""
     wheels = sorted(STORE.glob("ns3-*.whl"))
     if not wheels:
@@ -193,7 +196,8 @@ def ns3_of_pypi() -> tuple[str, Path]:
     libraries = folder / "ns3" / "lib64"
     series = next(iter(libraries.glob("libns3.*-core.so"))).name.removeprefix("lib").removesuffix("-core.so")
     program = compile_ns3(
-        STORE / "dumbbell-ns3-pypi",
+        source,
+        "pypi",
         "-std=c++20",
         f"-I{folder / 'ns3' / 'include'}",
         f"-L{libraries}",

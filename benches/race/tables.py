@@ -30,6 +30,27 @@ def between(row: Result) -> str:
     return f"{row['ratio']} ({row['ratio_min']}–{row['ratio_max']})"
 
 
+def of_tree(found: Result) -> str:
+    """The access network: packets through its uplink, by either clock."""
+    if "not_run" in found:
+        return f"Not run: {found['not_run']}"
+    rows = [
+        [what, f"{found[clock]['ours']:,}", f"{found[clock]['theirs']:,}", between(found[clock])]
+        for clock, what in (
+            ("cpu", "a CPU second, in one piece"),
+            ("wall", "a second by the clock, ours in two parts"),
+        )
+    ]
+    u, v = (" / ".join(f"{100 * x:.1f}" for x in found[k]) for k in ("utilisation", "loss"))
+    says = "agree" if found["agrees"] else "**do not agree**"
+    lines = table(["packets", "ours", "ns-3", "ratio (range)"], rows)
+    alike = f"Utilisation of the uplink and its loss in %, ours / ns-3: {u}; {v}: they {says}."
+    # What was not as usual, added by hand.
+    note = f"; {found['note']}" if "note" in found else ""
+    how = f"ns-3 {found['peer']}; {found['rounds']} rounds; load {found['load']}{note}."
+    return f"{lines}\n\n{alike} {how}"
+
+
 def tables(result: Result) -> dict[str, str]:
     """The tables of every measurement, for a terminal and for the page; last the targets."""
     parts: dict[str, str] = {}
@@ -62,6 +83,8 @@ def tables(result: Result) -> dict[str, str]:
             "agree",
         ]
         parts["race"] = table(head, rows)
+    if "tree" in result:
+        parts["tree"] = of_tree(result["tree"])
     if "configurations" in result:
         head = ["configuration", "flows", "plain", "this", "ratio (range)", "events a packet"]
         rows = [
