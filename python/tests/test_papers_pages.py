@@ -98,6 +98,7 @@ IN_PART = {
         *((f"C{n}", setup) for n in (*range(1, 13), 14, 15) for setup in ("ns2", "ns2-wait", "floyd93-wait")),
         # C13 has all its seeds with --full only.
         ("C13", "floyd93"),
+        ("C13", "ns2-wait"),
     },
 }
 
