@@ -153,7 +153,7 @@ def test_a_paper_without_claims_is_refused(tiny: Path) -> None:
     ("edit", "says"),
     [
         (('year    = 2025', 'year    = "2025"'), "paper.toml:6: year = '2025': write a whole number"),
-        (('year    = 2025', ''), "paper.toml lacks year"),
+        (('year    = 2025', ''), "paper.toml lacks year: write year = … there"),
         (('authors = ["Ada Example", "Bert Sample"]', 'authors = []'), "authors = []: write at least one"),
         (('name    = "tiny"', 'name    = "Tiny/1"'), "name = 'Tiny/1': write small letters"),
         (('quick = 3', 'quick = 1'), "seeds.quick = 1: an interval needs 2 seeds or more"),

@@ -175,7 +175,7 @@ class Entry(Mapping[str, Any]):
         if key in self._raw:
             return self._raw[key]
         if default is None:
-            raise PaperError(f"{self.place()} lacks {key}")
+            raise PaperError(f"{self.place()} lacks {key}: write {key} = … there")
         return default
 
     def _refuse(self, key: str, kind: str) -> Any:
@@ -232,7 +232,8 @@ def _known(about: Mapping[str, Any], table: str, common: frozenset[str]) -> froz
 
 def _keys(entry: Entry, known: frozenset[str], needed: frozenset[str]) -> None:
     if missing := sorted(needed - entry.keys()):
-        raise PaperError(f"{entry.place()} lacks {', '.join(missing)}")
+        remedy = f"write {' = …, '.join(missing)} = … there"
+        raise PaperError(f"{entry.place()} lacks {', '.join(missing)}: {remedy}")
     for key in entry:
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
