@@ -50,6 +50,15 @@ def test_a_log_has_a_line_now_and_then_and_a_short_run_none(capsys: pytest.Captu
     assert capsys.readouterr().err == ""
 
 
+def test_what_is_run_after_something_longer_is_shown_from_its_start() -> None:
+    seen: list[float] = []
+    told = Told("", 8, lambda done, *_: seen.append(done))
+    told(8, 8)
+    told(1, 3, "the same with other senders")
+    told(2, 3)
+    assert seen == [8, 1, 2]
+
+
 def test_what_is_shown_never_goes_back() -> None:
     seen: list[float] = []
     told = Told("", 3, lambda done, *_: seen.append(done))

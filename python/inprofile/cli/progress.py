@@ -38,7 +38,9 @@ class Told:
         self._what, self._under_way, self._most, self._show = what, 0.0, 0.0, show
 
     def __call__(self, finished: int, runs: int, what: str | None = None) -> None:
-        """So many runs have finished, of so many."""
+        """So many runs have finished, of so many; of another number, something else is run from here on."""
+        if runs != self.runs:
+            self._most = 0.0
         self.finished, self.runs = finished, runs
         self._what = self._what if what is None else what
         self._tell()
