@@ -366,7 +366,7 @@ fn the_schema_knows_every_key_the_parser_knows() {
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(keys(&schema).len(), 14);
     for (table, at, count) in [
-        ("links", "items", 14),
+        ("links", "items", 15),
         ("trees", "items", 6),
         ("flows", "items", 13),
         ("edges", "items", 2),
