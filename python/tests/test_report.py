@@ -244,7 +244,7 @@ def test_json_has_the_keys_that_others_build_on() -> None:
     """Of a claim, and of its counts; the atlas's are asked for beside it."""
     for claim in report_json(two_setups())["claims"]:
         assert list(claim) == [
-            "id", "setup", "text", "paper", "measured", "verdict", "because", "source", "comparisons",
+            "id", "setup", "text", "paper", "measured", "verdict", "because", "told", "source", "comparisons",
             "numbers", "holds_where", "p", "p_holm", "why", "variants",
         ]  # fmt: skip
         assert {"holds", "opposite", "open", "total"} <= set(claim["comparisons"])
