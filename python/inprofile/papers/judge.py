@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..metrics.quantity import quantity
 from ..metrics.stats import Interval, ci95, holm, mean, p_above, p_below, prediction95
@@ -313,21 +314,11 @@ def _weighed(finding: Finding) -> list[JudgedComparison]:
 def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: float, claims: int) -> Judged:
     numbers = [_predict(number) for number in finding.numbers]
     notes = list(finding.notes)
+    judged = partial(Judged, finding.claim, finding.setup, told=finding.told)
     if finding.obstacle is not None:
         summary = finding.obstacle
         why = " ".join([summary, *notes, reasons(comparisons, numbers)]).rstrip()
-        verdict = Verdict.UNDECIDABLE
-        return Judged(
-            finding.claim,
-            finding.setup,
-            verdict,
-            summary,
-            tuple(notes),
-            why,
-            comparisons,
-            numbers,
-            told=finding.told,
-        )
+        return judged(Verdict.UNDECIDABLE, summary, tuple(notes), why, comparisons, numbers)
     p = max(c.p for c in comparisons)
     verdict, because = _verdict_and_why(comparisons, times=p_holm / p if p else 1.0)
     if all(c.outcome == "holds" for c in comparisons) and p < ALPHA <= p_holm:
@@ -348,9 +339,7 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         notes.append(words)
     summary = summary_of(comparisons, numbers)
     why = " ".join([summary, *notes, reasons(comparisons, numbers)])
-    return Judged(
-        finding.claim,
-        finding.setup,
+    return judged(
         verdict,
         summary,
         tuple(notes),
@@ -361,5 +350,4 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         p_holm=p_holm,
         duplicates=len(finding.comparisons) - len(comparisons),
         because=because,
-        told=finding.told,
     )
