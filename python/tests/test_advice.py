@@ -17,9 +17,12 @@ from inprofile.experiment.scenario import Scenario, load
 from inprofile.papers import Paper, today
 from inprofile.papers.advice import HEADINGS, TODAY, advised, committed, of_today, read, sentences
 from inprofile.studies.compare import advice as comparison
-from inprofile.studies.compare.brief import brief, markdown
+from inprofile.studies.compare.brief import CAPTION, brief, markdown
+from inprofile.studies.compare.measure import measure
+from inprofile.studies.compare.run import plan
 
 NAMES = papers.names()
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def said(about: Mapping[str, Any]) -> list[str]:
@@ -208,11 +211,41 @@ def test_of_schemes_that_keep_as_much_the_simplest_is_named_first() -> None:
         return {"scheme": title, "value": figure, "less": figure, "best_effort": left}
 
     row = next(r for r in comparison.committed() if r["when"] == "Unequal contracts beside best effort")
-    more, fewer = scheme("RI+O", 0.3), scheme("RIO", 0.2)
-    [made] = brief([{**row, "use": [more], "costlier": [fewer]}])
-    assert made.use == "RIO (or RI+O)"
+    more, fewer, added = scheme("srTCM + WRED", 0.3), scheme("RIO", 0.2), scheme("RI+O", 0.4)
+    [made] = brief([{**row, "use": [more], "costlier": [fewer, added]}])
+    assert made.use == "RIO (or srTCM + WRED)"
     assert made.settings.startswith("RIO: a token bucket per flow")
     assert made.best_effort.startswith("20\N{NO-BREAK SPACE}% of the link")
+    [alone] = brief([{**row, "use": [added], "costlier": []}])
+    assert alone.use == "RI+O"
+
+
+def test_what_adds_to_rio_keeps_no_more_where_rio_is_named() -> None:
+    """As the caption says; and how much more of the link ARM leaves best effort, as its paper's page says."""
+    more = []
+    for row in comparison.committed():
+        found = {a["scheme"]: a for a in (*row["use"], *row["costlier"])}
+        if row["tcp"].startswith("Reno") or "RIO" not in found:
+            continue
+        for added in {"RI+O", "ARM"} & found.keys():
+            assert found[added]["value"]["mean"] <= found["RIO"]["value"]["mean"] + 0.0005
+        if "best_effort" in found["RIO"]:
+            assert {"RI+O", "ARM"} <= found.keys()
+            more.append(found["ARM"]["best_effort"]["mean"] - found["RIO"]["best_effort"]["mean"])
+    assert (round(100 * min(more)), round(100 * max(more))) == (2, 7)
+    assert "leaves best effort 2 to 7 % of the link more" in (DOCS / "papers" / "ard.md").read_text("utf-8")
+
+
+def test_packets_wait_as_long_as_the_tables_caption_says() -> None:
+    """T = 48 ms, on each of the comparison's experiments under each sender."""
+    made, length = plan(quick=True, schemes=["tsw2cm-wred"]), 0.048
+    waits = []
+    for study in made.studies:
+        assert length / study.place.packet_time == pytest.approx(40)
+        result = study.scenario.with_(made.schemes[0].values(study.place, length)).run(seeds=study.seeds)
+        waits.append(1e3 * measure(result)["delay"].mean())
+    assert (round(min(waits), -1), round(max(waits) / 5) * 5) == (20, 45)
+    assert "With T = 48 ms, on 10 Mbit/s 40 packets of 1,500 bytes, packets wait 20 to 45 ms" in CAPTION
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if TODAY in (read(papers.load(n)) or {})])

@@ -13,14 +13,8 @@ __all__ = ["FORMATS", "svg", "write_figures"]
 FORMATS = ("svg", "pdf")
 #: Width of a figure in points: a column of a two-column page.
 WIDTH = 252
-#: Black on white, as a printer wants it.
-PRINT = {
-    "background": "white",
-    "font": "Helvetica, Arial, sans-serif",
-    "view": {"stroke": None},
-    "axis": {"labelFontSize": 8, "titleFontSize": 9, "titleFontWeight": "normal", "gridColor": "#e4e4e4"},
-    "legend": {"labelFontSize": 8, "titleFontSize": 9},
-}
+#: Size of its letters, and of those that are read on a phone, where a page as wide shows them smaller.
+PRINTED, SHOWN = 8, 12
 
 
 def write_figures(charts: Mapping[str, Mapping[str, Any]], folder: Path, form: str) -> list[Path]:
@@ -41,13 +35,23 @@ def write_figures(charts: Mapping[str, Mapping[str, Any]], folder: Path, form: s
     return written
 
 
-def svg(spec: Mapping[str, Any], width: int = WIDTH) -> str:
-    """A chart as SVG, so many points wide."""
+def svg(spec: Mapping[str, Any], width: int = WIDTH, letters: int = PRINTED) -> str:
+    """A chart as SVG, so many points wide, with letters of this size."""
     import vl_convert
 
-    made: str = vl_convert.vegalite_to_svg(_sized(spec, width))
+    made: str = vl_convert.vegalite_to_svg(_sized(spec, width, letters))
     return made
 
 
-def _sized(spec: Mapping[str, Any], width: int) -> dict[str, Any]:
-    return {**spec, "width": width, "config": PRINT}
+def _sized(spec: Mapping[str, Any], width: int, letters: int = PRINTED) -> dict[str, Any]:
+    """The chart as wide as that, black on white, as a printer wants it."""
+    sizes = {"labelFontSize": letters, "titleFontSize": letters + 1}
+    config = {
+        "background": "white",
+        "font": "Helvetica, Arial, sans-serif",
+        "view": {"stroke": None},
+        "axis": {**sizes, "titleFontWeight": "normal", "gridColor": "#e4e4e4"},
+        # Large letters leave room for two or three names side by side.
+        "legend": {**sizes, "columns": 2 if letters > PRINTED else 0},
+    }
+    return {**spec, "width": width, "config": config}

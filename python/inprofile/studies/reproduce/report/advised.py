@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ....charts.files import svg
+from ....charts.files import SHOWN, svg
 from ....experiment.dump import written
 from ....experiment.scenario import load
 from ....papers.advice import Advice
@@ -27,4 +27,4 @@ def advised_experiment(report: Report, advice: Advice) -> str:
 
 def picture_svg(spec: Mapping[str, Any]) -> str:
     """The picture, for pages that draw nothing themselves."""
-    return svg(spec, 320)
+    return svg(spec, 320, SHOWN)

@@ -14,7 +14,7 @@ from ....metrics.glossary import entries
 from ....papers.judge import Verdict
 from ....run.storage import FolderInUse, replace_text
 from ...compare.advice import MARGINS
-from ...compare.brief import CAPTION, HEADS, brief
+from ...compare.brief import CAPTION, HEADS, WORDS, brief
 from .meetings import write_page
 from .page import SIGNS
 from .today import counts_of
@@ -46,6 +46,7 @@ def write_overview(folder: Path) -> Path:
             advice=(advised := _advice(comparison)),
             brief=brief(advised),
             heads=HEADS,
+            words=WORDS,
             caption=CAPTION,
             fairness_margin=MARGINS["fairness"],
             primary={v: sum(p["by_setup"][0]["counts"][v] for p in papers if p["by_setup"]) for v in Verdict},
