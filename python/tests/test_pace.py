@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 import inprofile
+from inprofile import papers
 from inprofile.cli import effort
+from inprofile.papers.experiment import examples
 from inprofile.run import pace
+from inprofile.studies import reproduce
 
 
 class Stand:
-    """An experiment whose run takes 0.1 s and 3 µs for each of its packets."""
+    """An experiment whose run takes 0.1 s and 3 µs for each of its packets, twice that where cores share."""
 
     def __init__(self, seconds: float, packets_a_second: float, loading: float = 0.0) -> None:
         self.lasts, self.rate, self.loading = seconds, packets_a_second, loading
@@ -36,7 +39,8 @@ class Stand:
         return cut
 
     def run(self, seeds: int, jobs: int) -> None:
-        self.ran.append(self.lasts)
+        assert seeds == jobs
+        self.ran += [self.lasts * (1 if jobs == 1 else 2)] * seeds
 
 
 @pytest.fixture
@@ -60,6 +64,11 @@ def test_a_run_is_told_by_its_first_moments(stand: Stand) -> None:
     assert pace.corrected([(stand, 30.2)]) == pytest.approx(0.5)
 
 
+def test_as_many_are_begun_at_once_as_will_run_at_once(stand: Stand) -> None:
+    assert pace.took(stand, 4) == (pytest.approx(0.1), pytest.approx(6e-6))
+    assert pace.corrected([(stand, 30.1), (stand, 60.2)], 4) == pytest.approx(0.75)
+
+
 def test_what_a_process_loads_once_is_of_no_run(stand: Stand) -> None:
     stand.loading = 5.0
     assert pace.took(stand) == (pytest.approx(0.1), pytest.approx(3e-6))
@@ -78,16 +87,37 @@ def test_runs_on_threads_take_as_long_as_their_rounds() -> None:
     assert pace.sampled([1, 2]) == [1, 2]
 
 
+@pytest.mark.parametrize("name", [*papers.names(), *papers.gallery()])
+def test_a_papers_examples_are_measured_as_its_runs_will_be(name: str) -> None:
+    planned = reproduce.plan(name, quick=True)
+    paper, jobs = planned.paper, [*planned.jobs]
+    made = examples([(paper, jobs)])
+    assert len(made) == pace.MOST
+    assert all(example.job in jobs and one == example.job.cost for example, one in made)
+    measured: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        module = paper.module("measure")
+        told = module.measure
+        patch.setattr(module, "measure", lambda *args: measured.append("") or told(*args))
+        building, each = pace.took(made[0][0], 2)
+    assert len(measured) >= 4
+    assert building >= 0
+    assert 0 < each < 1e-4
+    assert planned.alone >= reproduce.PAGE + max(job.cost for job in jobs)
+
+
 def test_what_is_long_is_said_before(
     stand: Stand, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     effort.announce([(stand, 12)], 2, kept=tmp_path)
     said = capsys.readouterr().err
-    assert said == f"It takes about 1 min 31 s on 2 cores, less what is kept in {tmp_path}.\n"
+    assert said == f"It takes about 3 min 1 s on 2 cores, less what is kept in {tmp_path}.\n"
     effort.announce([(stand, 30.2)], 1, told=1000.0)
     assert capsys.readouterr().err == "It takes about 8 min 20 s on 1 core.\n"
+    effort.announce([(stand, 30.2)], 1, told=1000.0, alone=60.0)
+    assert capsys.readouterr().err == "It takes about 8 min 50 s on 1 core.\n"
     effort.announce([(stand, 10)], 200)
-    assert re.fullmatch(r"It takes about 16 s on 200 cores.\n", capsys.readouterr().err)
+    assert re.fullmatch(r"It takes about 31 s on 200 cores.\n", capsys.readouterr().err)
 
 
 def test_what_is_short_is_neither_timed_nor_said(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,13 +92,14 @@ def announce(
     jobs: int | None,
     *,
     told: float | None = None,
+    alone: float = 0.0,
     kept: Path | None = None,
 ) -> None:
     """Say on standard error how long so many runs of each experiment take, where that is long.
 
     Some of the experiments are begun and timed. `told` is how many seconds of one core all of it takes by
-    what its files say, where `work` are only examples with the seconds of each; `kept` is where finished
-    runs are.
+    what its files say, where `work` are only examples with the seconds of each, and `alone` those besides in
+    which other cores have nothing to do; `kept` is where finished runs are.
     """
     from ..run.pace import corrected, seconds, wall
     from ..run.pool import threads
@@ -109,23 +110,23 @@ def announce(
         runs = sum(n for _, n in work)
         if sum(s.expected_packets(seeds=1) * n for s, n in work) * A_SLOW_PACKET / cores < SAY_FROM:
             return
-        takes = wall(seconds(work), runs, jobs)
+        takes = wall(seconds(work, cores), runs, jobs)
     else:
-        takes = told * corrected(work) / cores
+        takes = (told / cores + alone) * corrected(work, cores)
     if takes >= SAY_FROM:
         less = f", less what is kept in {kept}" if kept is not None and kept.exists() else ""
         at_once = f"{cores} core{'s' * (cores != 1)}"
         print(f"It takes about {minutes(takes)} on {at_once}{less}.", file=sys.stderr, flush=True)
 
 
-def effort(cpu_seconds: float, jobs: int | None, cache: Path) -> str:
-    """How long runs take on this machine, and which of them are not run again."""
+def effort(cpu_seconds: float, jobs: int | None, cache: Path, alone: float = 0.0) -> str:
+    """How long runs take on this machine, and what one core does `alone`; which of them are not run again."""
     from ..run.pool import threads
     from ..studies.reproduce import minutes
 
     cores = threads(jobs)
     return (
-        f"about {minutes(cpu_seconds / cores)} on {cores} core{'s' * (cores != 1)}."
+        f"about {minutes(cpu_seconds / cores + alone)} on {cores} core{'s' * (cores != 1)}."
         f" Runs already in {cache} are not repeated."
     )
 

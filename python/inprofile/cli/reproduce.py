@@ -88,7 +88,8 @@ def reproduce(
     told = sum(p.cpu_seconds for p in plans)
     if senders:
         told += sum(today.plan(p.paper, p.quick).cpu_seconds for p in plans)
-    announce(examples([(p.paper, [*p.jobs]) for p in plans]), jobs, told=told, kept=work.CACHE)
+    alone = sum(p.alone for p in plans)
+    announce(examples([(p.paper, [*p.jobs]) for p in plans]), jobs, told=told, alone=alone, kept=work.CACHE)
     runs = sum(p.runs for p in plans)
     with made_by(backend, jobs, slurm_set, work.CACHE) as where, resumable(work.CACHE, runs) as tell:
         try:
@@ -131,7 +132,8 @@ def _print_plan(plans: list[ReproductionPlan], jobs: int | None, as_json: bool, 
         return
     for p in plans:
         experiments = sum(1 for _ in p.jobs)
-        say(f"{p.paper.name}: {experiments} experiments, {p.runs} runs, {effort(p.cpu_seconds, jobs, CACHE)}")
+        takes = effort(p.cpu_seconds, jobs, CACHE, p.alone)
+        say(f"{p.paper.name}: {experiments} experiments, {p.runs} runs, {takes}")
     for b in beside:
         name = f"{b.paper.name} under today's TCP"
         say(f"{name}: {b.runs} runs, {effort(b.cpu_seconds, jobs, CACHE)}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from ..run.results import Result
     from ..run.runnable import Seeds
 
-__all__ = ["Work", "examples", "measure_work", "measured_with", "work_of"]
+__all__ = ["Example", "Work", "examples", "measure_work", "measured_with", "work_of"]
 
 
 @dataclass(frozen=True)
@@ -118,13 +120,44 @@ def _joined(parts: Sequence[Measures]) -> Measures:
     )
 
 
-def examples(papers: Sequence[tuple[Paper, Sequence[Job]]]) -> list[tuple[Scenario, float]]:
-    """A few of their jobs' experiments, with the seconds of one core that a run of each is said to take."""
-    from ..experiment.scenario import load
-    from ..run.pace import sampled
+@dataclass(frozen=True)
+class Example:
+    """A job's experiment, whose runs are measured as the paper's are: what `run.pace` begins and times."""
 
-    every = [(paper, job) for paper, jobs in papers for job in jobs if job.after is None]
-    return [(load(paper.folder / job.file).with_(job.values), job.cost) for paper, job in sampled(every)]
+    paper: Paper
+    job: Job
+    scenario: Scenario
+
+    def expected_packets(self, seeds: Any = None) -> float:
+        """How many data packets are to be expected."""
+        return self.scenario.expected_packets(seeds)
+
+    def check(self) -> Any:
+        """Its effective values."""
+        return self.scenario.check()
+
+    def with_(self, changes: Any) -> Example:
+        """The same with other values."""
+        return replace(self, scenario=self.scenario.with_(changes))
+
+    def run(self, seeds: int, jobs: int) -> None:
+        """Make so many runs and measure them."""
+        result = self.scenario.run(seeds=seeds, jobs=jobs)
+        # What a moment's run lacks says nothing of the whole one, which tells its own errors.
+        with warnings.catch_warnings(action="ignore"), suppress(ArithmeticError, LookupError, ValueError):
+            self.paper.module("measure").measure(result, self.job.cell, self.paper)
+
+
+def examples(papers: Sequence[tuple[Paper, Sequence[Job]]]) -> list[tuple[Example, float]]:
+    """A few of their jobs, drawn by what all runs of each are said to take, with the seconds of one run."""
+    from ..experiment.scenario import load
+    from ..run.pace import weighted
+
+    every = [((paper, job), job.cost * job.seeds) for paper, jobs in papers for job in jobs if not job.after]
+    return [
+        (Example(paper, job, load(paper.folder / job.file).with_(job.values)), job.cost)
+        for paper, job in weighted(every)
+    ]
 
 
 #: Words for people, and estimates of time: they decide no measure, so changing them keeps the cache.

@@ -2,15 +2,19 @@
 
 What a packet costs depends on the machine and its build, on the flows' TCP, the queue discipline and what is
 measured. A run's first moment has all of that, so its time per expected packet tells the whole run's; what
-the expectation is wrong by cancels.
+the expectation is wrong by cancels. As many are begun at once as will run at once: cores that share a clock,
+a cache or a memory are slower together than one is alone.
 """
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any, Protocol, TypeVar
 
 from .. import _internal
@@ -18,7 +22,7 @@ from .pool import threads
 
 T = TypeVar("T")
 
-__all__ = ["A_PACKET", "corrected", "sampled", "seconds", "took", "wall"]
+__all__ = ["A_PACKET", "corrected", "sampled", "seconds", "took", "wall", "weighted"]
 
 A_PACKET = 0.66e-6
 """Seconds of one core for a data packet, where nothing can be begun: a middle of compare's schemes."""
@@ -31,6 +35,8 @@ _ENOUGH = 0.03
 
 _MANY = 10_000
 """Flows: an experiment of more is not begun, as a second one takes as much memory as it does."""
+#: Decimals of a time, which is a whole number of picoseconds.
+_DIGITS = {"s": 9, "ms": 9, "us": 6, "µs": 6, "ns": 3, "ps": 0}
 _TIME = re.compile(r"([0-9][0-9.e+-]*) (s|ms|us|µs|ns|ps)\b")
 
 
@@ -47,8 +53,8 @@ class Timed(Protocol):
         """The same with other values, which has `run(seeds, jobs)`."""
 
 
-def took(scenario: Timed) -> tuple[float, float]:
-    """Seconds of one core for a run: what building it takes, and for each expected packet.
+def took(scenario: Timed, cores: int = 1) -> tuple[float, float]:
+    """Seconds of one core for a run while `cores` are busy: what building it takes, and each expected packet.
 
     Raises ValueError for one that cannot be begun, ScenarioError for one that cannot be cut short.
     """
@@ -71,7 +77,7 @@ def took(scenario: Timed) -> tuple[float, float]:
     while len(points) < 2 or (points[-1][1] < _ENOUGH and points[-1][0] < whole):
         share = min(1.0, packets / max(whole, 1.0))
         # The lesser of two: a process's first run also loads what all share.
-        points.append((share * whole, min(_timed(scenario, times, duration, share) for _ in range(2))))
+        points.append((share * whole, min(_timed(scenario, times, duration, share, cores) for _ in range(2))))
         packets *= 4
     (fewer, short), (more, long) = points[-2:]
     if more <= fewer:
@@ -81,7 +87,7 @@ def took(scenario: Timed) -> tuple[float, float]:
     return max(0.0, short - fewer * each), each
 
 
-def _timed(scenario: Timed, times: Mapping[str, Any], duration: float, share: float) -> float:
+def _timed(scenario: Timed, times: Mapping[str, Any], duration: float, share: float, cores: int) -> float:
     """Seconds of one core for a run of so much of its duration, measured from the beginning."""
     end = f"{max(share * duration, 1e-6):.6f} s"
     changes: dict[str, object] = {"duration": end, "measure.from": "0 s", "measure.to": end}
@@ -89,8 +95,8 @@ def _timed(scenario: Timed, times: Mapping[str, Any], duration: float, share: fl
         changes |= {key: _sooner(when, share) for key, when in times.items()}
     cut = scenario.with_(changes)
     begun = _cpu()
-    cut.run(seeds=1, jobs=1)
-    return _cpu() - begun
+    cut.run(seeds=cores, jobs=cores)
+    return (_cpu() - begun) / cores
 
 
 def _cpu() -> float:
@@ -101,12 +107,12 @@ def _cpu() -> float:
 def _sooner(when: str | Sequence[str], share: float) -> str | list[str]:
     """A time or times, as an effective experiment writes them, after so much of each.
 
-    >>> _sooner("uniform 0 s..100 s", 0.01), _sooner(["20 s", "500 ms"], 0.1)
-    ('uniform 0.000000000 s..1.000000000 s', ['2.000000000 s', '50.000000000 ms'])
+    >>> _sooner("uniform 0 s..100 s", 0.01), _sooner(["20 s", "500 us"], 0.1)
+    ('uniform 0.000000000 s..1.000000000 s', ['2.000000000 s', '50.000000 us'])
     """
     if not isinstance(when, str):
         return [str(_sooner(one, share)) for one in when]
-    return _TIME.sub(lambda found: f"{share * float(found[1]):.9f} {found[2]}", when)
+    return _TIME.sub(lambda found: f"{share * float(found[1]):.{_DIGITS[found[2]]}f} {found[2]}", when)
 
 
 def sampled(items: Sequence[T]) -> list[T]:
@@ -116,23 +122,36 @@ def sampled(items: Sequence[T]) -> list[T]:
     return [items[round(i * (len(items) - 1) / (MOST - 1))] for i in range(MOST)]
 
 
-def seconds(work: Sequence[tuple[Timed, float]]) -> float:
+def weighted(items: Sequence[tuple[T, float]]) -> list[T]:
+    """A few of them, as often as their weights are of all: the middles of equal parts of the sum.
+
+    >>> weighted([("a", 1.0), ("b", 5.0), ("c", 0.0)])
+    ['a', 'b', 'b', 'b', 'b', 'b']
+    """
+    sums = [*itertools.accumulate(weight for _, weight in items)]
+    places = [(i + 0.5) / MOST * sums[-1] for i in range(MOST)]
+    return [items[bisect.bisect(sums, place)][0] for place in places]
+
+
+def seconds(work: Sequence[tuple[Timed, float]], cores: int = 1) -> float:
     """Seconds of one core for so many runs of each experiment, of which a few are begun."""
-    found = [_took(scenario) for scenario, _ in sampled(work)]
+    found = [_took(scenario, cores) for scenario, _ in sampled(work)]
     building = sum(once for once, _ in found) / len(found)
     each = sum(packet for _, packet in found) / len(found)
     return sum((building + each * s.expected_packets(seeds=1)) * runs for s, runs in work)
 
 
-def corrected(told: Sequence[tuple[Timed, float]]) -> float:
-    """By how much seconds that are told of experiments, each of one run, are to be multiplied here."""
-    measured = sum(seconds([(scenario, 1)]) for scenario, _ in told)
-    return measured / max(sum(one for _, one in told), 1e-9)
+def corrected(told: Sequence[tuple[Timed, float]], cores: int = 1) -> float:
+    """By how much seconds that are told of experiments, each of one run, are to be multiplied here.
+
+    Each counts as much as any other: they are drawn by what they take of the whole (`weighted`).
+    """
+    return fmean(seconds([(scenario, 1)], cores) / max(one, 1e-9) for scenario, one in told)
 
 
-def _took(scenario: Timed) -> tuple[float, float]:
+def _took(scenario: Timed, cores: int) -> tuple[float, float]:
     try:
-        return took(scenario)
+        return took(scenario, cores)
     except (ValueError, _internal.ScenarioError):
         # It has too many flows, or something happens at a time that the moment does not reach.
         return 0.0, A_PACKET

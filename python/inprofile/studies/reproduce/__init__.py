@@ -31,6 +31,9 @@ __all__ = ["ReproductionPlan", "answered", "plan", "reproduce"]
 #: Where measures of finished cells are kept, from the working directory.
 CACHE = Path("results/cache")
 
+#: Seconds of one core, as those that papers give for runs: to judge a paper's claims and to write its page.
+PAGE = 7.0
+
 Progress = Callable[[int, int, str], None]
 """Told runs finished, runs in all, and what is being run."""
 
@@ -59,6 +62,11 @@ class ReproductionPlan:
         """Roughly how much computing that is, on one core: equal runs of a batch are made once."""
         once = [{job.experiment: job for job in batch} for batch in self.batches]
         return sum(job.seeds * job.cost for jobs in once for job in jobs.values())
+
+    @property
+    def alone(self) -> float:
+        """Seconds, likewise, in which other cores wait: a batch's last run, and what follows the runs."""
+        return PAGE + sum(max((job.cost for job in batch), default=0.0) for batch in self.batches)
 
     def to_json(self) -> dict[str, Any]:
         """As `--plan --json` prints it."""
