@@ -77,12 +77,32 @@ def test_a_placebo_that_does_as_well_leaves_c1_in_part() -> None:
     """A blind marker of as many OUT packets, as good as the probe."""
 
     def change(cell: Cell, m: Measures) -> Measures:
-        if cell.scheme != "every-nth":
+        if cell.scheme != "blind":
             return m
         probe = _ideal(Cell(cell.setup, cell.topology, "hard", "", "frontier", cell.value))
         return Measures(m.seeds, {**m.values, "goodput": probe["goodput"], "delay": probe["delay"]}, {})
 
-    assert _verdicts(change)["C1"] == "in_part"
+    found = _verdicts(change)
+    assert (found["C1"], found["C13"]) == ("in_part", "in_part")
+
+
+@pytest.mark.parametrize(
+    ("claim", "scheme", "measure", "factor"),
+    [("C5", "", "goodput_free", 0.4), ("C10", "hard", "load_variance:half", 7)],
+)
+def test_less_than_claimed_is_not_the_opposite(claim: str, scheme: str, measure: str, factor: float) -> None:
+    """Marked flows with half of a fair share do not starve; a variance of 0.7 is not highly reduced."""
+
+    def change(cell: Cell, m: Measures) -> Measures:
+        if scheme not in ("", cell.scheme):
+            return m
+        values = {**m.values, measure: m[measure] * factor}
+        values["goodput_tcp"] = (values["goodput_marked"] + values["goodput_free"]) / 2
+        return Measures(m.seeds, values, {})
+
+    found = next(j for j in _judged(change) if (j.setup, j.claim) == (SETUP, claim))
+    assert found.verdict.value == "in_part"
+    assert (found.count("holds"), found.count("opposite")) == (len(found.comparisons) / 2, 0)
 
 
 def test_the_loads_variance_is_relative() -> None:
@@ -107,7 +127,7 @@ def test_the_bins_of_the_load_are_a_reading_of_c10_alone(bins: str) -> None:
     [plain] = [j for j in judge(claims.findings(PAPER, cells)) if (j.setup, j.claim) == (SETUP, "C10")]
     [under] = [j for j in judge(claims.findings(PAPER, cells, f"bin-{bins}")) if j.setup == SETUP]
     # Eight equal values: they hold, and not after Holm's correction over all claims.
-    assert (plain.count("holds"), len(plain.comparisons)) == (1, 1)
+    assert (plain.count("holds"), len(plain.comparisons)) == (2, 2)
     assert (under.claim, under.verdict.value) == ("C10", "opposite")
 
 
@@ -188,6 +208,9 @@ def test_other_flows_and_markers_follow_the_number_of_flows() -> None:
     assert bucket == {"kind": "token_bucket", "depth": "10 packets", "rate": "145500 bit/s"}
     nth = _values("others", "ten", "every-nth", 24)["flows.marked.marker"]
     assert nth == {"kind": "every_nth", "repeated_in": True, "small_window": 4, "n": 90}
+    # The placebo spares nothing.
+    blind = _values("others", "forty", "blind", 24)["flows.marked.marker"]
+    assert blind == {"kind": "every_nth", "n": 21}
     domains = _values("two-domains", "ten", "out-0.1-0.3", 24)
     assert domains["links.domain-1.queue.out"] == {
         "min_th": "0.1 packets",

@@ -22,8 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["figures", "picture", "today"]
 
-#: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised.
-ADVISED, AT = "ns2-wait", 6
+#: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised, and a higher one.
+ADVISED, AT, HIGH_AT = "ns2-wait", 6, 12
+#: What may do instead of the marker there: all IN, in that RED and in others; OUT packets placed blindly.
+INSTEAD = (
+    ("plain", "frontier", "none"),
+    ("steep", "steep", "none"),
+    ("gentle", "gentle", "none"),
+    ("blind", "blind", "blind"),
+    ("often", "blind-15", "blind"),
+)
 #: What a flow's window is reckoned from: how many flows, their mean round trip without the queue in seconds,
 #: bits of payload in a packet.
 FLOWS, RTT, SEGMENT = 40, 0.161, 8 * 1460
@@ -37,17 +45,13 @@ def figures(report: Report) -> dict[str, float]:
     free = advised.frontier("free-in", "forty", "hard").points[0]
     queue = advised.points("frontier", "forty", "hard")[AT]
     goodput = float(queue["goodput"].mean())
-    plain, marked_there, plain_there, blind_there = (
-        least_delay([runs.frontier(study, "forty", scheme)], goodput)
-        for runs, study, scheme in (
-            (advised, "frontier", "none"),
-            (published, "frontier", "hard"),
-            (published, "frontier", "none"),
-            (published, "others", "every-nth"),
-        )
+    marked_there, plain_there, blind_there = (
+        least_delay([published.frontier(study, "forty", scheme)], goodput)
+        for study, scheme in (("frontier", "hard"), ("frontier", "none"), ("others", "blind"))
     )
     return {
-        **_blind(advised, goodput),
+        **_rivals(advised, AT),
+        **{f"high_{name}": x for name, x in _rivals(advised, HIGH_AT).items()},
         **known("forty", 1 - _ratio(advised, "forty")),
         **known("ten", _ratio(advised, "ten") - 1),
         **known("ten_published", 1 - _ratio(published, "ten")),
@@ -55,41 +59,45 @@ def figures(report: Report) -> dict[str, float]:
         **known("wide", 1 - _ratio(advised, "forty", "wide")),
         **known("low", 1 - _ratio(advised, "forty", at=LOW)),
         **known("high", 1 - _ratio(advised, "forty", at=HIGH)),
+        **known("udp", _ratio(advised, "forty", "udp-5") - 1),
+        "out_lost": float(queue["loss_out"].mean()),
         "window": goodput / FLOWS * (RTT + float(queue["delay"].mean())) / SEGMENT,
-        "goodput": goodput / 1e6,
-        "delay": float(queue["delay"].mean()) * 1e3,
-        "plain": float(plain.mean()) * 1e3,
-        **known("sooner", 1e3 * (plain - queue["delay"])),
+        "bare": float(advised.points("frontier", "forty", "none")[AT]["goodput"].mean()) / 1e6,
+        "wait": float(advised.points("frontier", "forty", "none")[AT]["delay"].mean()) * 1e3,
         "published": float(marked_there.mean()) * 1e3,
         "published_plain": float(plain_there.mean()) * 1e3,
-        **known("published_blind", 1e3 * blind_there),
-        **known("slower", 1e3 * (marked_there - queue["delay"])),
-        **known("slower_plain", 1e3 * (plain_there - plain)),
-        **known("larger", queue["delay"] / plain - marked_there / plain_there),
+        "published_blind": float(blind_there.mean()) * 1e3,
+        **known("over_blind_published", 1e3 * (blind_there - marked_there)),
+        **known("over_plain_published", 1e3 * (plain_there - marked_there)),
+        **known("ten_blind", _ten_blind(published)),
         **known("share", free["goodput_marked"] / free["goodput_tcp"]),
     }
 
 
-def _blind(runs: ProbeRuns, goodput: float) -> dict[str, float]:
-    """What every n-th packet OUT does in the advised queue: delay at the probe's goodput, shares of OUT.
+def _rivals(runs: ProbeRuns, at: int) -> dict[str, float]:
+    """The marker at a threshold, and at its goodput the least delay of what may do instead.
 
-    The delay is left out where some seed reaches no such goodput.
+    Nothing of what reaches no such goodput in some seed.
     """
-    frontier, ours = (
-        runs.frontier("blind", "forty", "every-nth"),
-        runs.points("frontier", "forty", "hard")[AT],
-    )
-    delay = least_delay([frontier], goodput)
-    share, there = (
-        1 - float(m["share_in"].mean()) for m in (ours, runs.points("blind", "forty", "every-nth")[AT])
-    )
-    reached = (
-        {}
-        if np.isnan(delay).any()
-        else {**known("blind", 1e3 * delay), **known("sooner_blind", 1e3 * (delay - ours["delay"]))}
-    )
-    most = frontier["goodput"].max(axis=0) / 1e6
-    return {"out_share": share, "blind_out_share": there, **known("blind_most", most), **reached}
+    ours = runs.points("frontier", "forty", "hard")[at]
+    goodput, blind = float(ours["goodput"].mean()), runs.points("blind", "forty", "blind")[at]
+    made = {
+        "goodput": goodput / 1e6,
+        "delay": float(ours["delay"].mean()) * 1e3,
+        "out_share": 1 - float(ours["share_in"].mean()),
+        "blind_out_share": 1 - float(blind["share_in"].mean()),
+    }
+    for name, study, scheme in INSTEAD:
+        delay = least_delay([runs.frontier(study, "forty", scheme)], goodput)
+        if not np.isnan(delay).any():
+            made |= {**known(name, 1e3 * delay), **known(f"over_{name}", 1e3 * (delay - ours["delay"]))}
+    return made
+
+
+def _ten_blind(runs: ProbeRuns) -> Array:
+    """By how much packets of ten flows wait longer with the marker than with every 90th OUT, as above."""
+    ours, blind = (runs.frontier(study, "ten", s) for study, s in (("frontier", "hard"), ("others", "blind")))
+    return np.exp(np.asarray(log_ratios(ours, blind), dtype=np.float64)) - 1
 
 
 def _ratio(runs: ProbeRuns, flows: str, study: str = "frontier", at: slice = slice(MATCHED)) -> Array:
@@ -101,19 +109,27 @@ def _ratio(runs: ProbeRuns, flows: str, study: str = "frontier", at: slice = sli
 def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     """The advised thresholds with one of today's senders, with the marker and without.
 
-    At equal thresholds; and at the marker's goodput the least delay that any threshold without it has, unless
-    none reaches that goodput in some seed.
+    At equal thresholds; and at the marker's goodput the least delay that any threshold has without it, with a
+    higher max_p or with OUT packets placed blindly, unless none reaches that goodput in some seed.
     """
     runs = ProbeRuns(cells, ADVISED)
     ours, bare = (runs.points("frontier", "forty", s)[AT] for s in ("hard", "none"))
-    plain = 1e3 * least_delay([runs.frontier("frontier", "forty", "none")], float(ours["goodput"].mean()))
-    equal = (
-        []
-        if np.isnan(plain).any()
-        else [Figure("plain", "queueing delay without it at the marker's goodput", plain, "ms")]
-    )
+    made = []
+    for name, study, scheme, words in (
+        (
+            "plain",
+            "frontier",
+            "none",
+            "queueing delay without it at the marker's goodput (–: not reached in every seed)",
+        ),
+        ("steep", "steep", "none", "the same with max_p 0.2"),
+        ("blind", "blind-15", "blind", "the same with every 15th packet OUT, blindly"),
+    ):
+        delay = 1e3 * least_delay([runs.frontier(study, "forty", scheme)], float(ours["goodput"].mean()))
+        if not np.isnan(delay).any():
+            made.append(Figure(name, words, delay, "ms"))
     return [
-        *equal,
+        *made,
         Figure("goodput", "goodput with the marker (advised)", ours["goodput"] / 1e6, "Mbit/s"),
         Figure("bare", "goodput without it", bare["goodput"] / 1e6, "Mbit/s"),
         Figure(
@@ -129,9 +145,12 @@ def picture(report: Report) -> Mapping[str, Any]:
     """Delay over goodput in the advised queue, with and without the marker, by number of flows."""
     runs = ProbeRuns(report.cells, ADVISED)
     lines = {
-        f"{title}, {words}": (flows, scheme)
-        for flows, title in (("forty", "40 flows"), ("ten", "10 flows"))
-        for words, scheme in (("no marker", "none"), ("probe", "hard"))
+        "40 flows, no marker": ("frontier", "forty", "none"),
+        "40 flows, probe": ("frontier", "forty", "hard"),
+        "40 flows, every 21st OUT": ("blind", "forty", "blind"),
+        "40 flows, no marker, max_p 0.2": ("steep", "forty", "none"),
+        "10 flows, no marker": ("frontier", "ten", "none"),
+        "10 flows, probe": ("frontier", "ten", "hard"),
     }
-    rows = [row for title, line in lines.items() for row in points(runs.frontier("frontier", *line), title)]
+    rows = [row for title, line in lines.items() for row in points(runs.frontier(*line), title)]
     return frontier(rows, list(lines), x=GOODPUT, y=DELAY, log=(False, True))

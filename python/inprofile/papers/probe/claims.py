@@ -6,6 +6,7 @@ What the text states is compared literally: a sign, a range. Where it has a word
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from .. import Cell, Entry, Paper
 from ..effects import of_base, of_link
 from ..judge import Comparison, Effect, Finding
 from ..rows import TableRow, row
-from .frontiers import beyond
+from .frontiers import MATCHED, beyond
 from .notes import notes, told
 from .runs import Cells, Flows, ProbeRuns, minus, per_seed
 
@@ -54,15 +55,15 @@ def _c1(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     yield forty.compare(label, more, "below", effect=DELAY)
 
 
-def _blind(j: Flows, at: slice) -> dict[str, list[float]]:
+def _blind(j: Flows, at: slice, value: str = "frontier") -> dict[str, list[float]]:
     """How far the probe's delay is above that of as many OUT packets placed blindly, where these get as far.
 
-    At the goodputs of `at` that probe and all IN share. A blind marker that reaches none of them is none.
+    At the goodputs of `at` that probe and all IN share; with the probe as a sweep's value has it. A blind
+    marker that reaches none of them is none.
     """
-    if ("others", j.id, "every-nth") not in j.runs:
+    if ("others", j.id, "blind") not in j.runs:
         return {}
-    ours, blind = j.frontier("hard"), j.frontier("every-nth", "others")
-    lead = beyond(ours, j.frontier("none"), blind, at)
+    lead = beyond(*j.beside_blind(value), at)
     return {} if np.isnan(lead).any() else {"every n-th packet OUT": lead}
 
 
@@ -161,8 +162,9 @@ def _c5(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
             share = per_seed(j.fair_share(how, "free-in"))
             label = f"a marked flow's goodput over the fair share, {how}"
             less = Effect(0.05, "5 % of the fair share")
+            far = Effect(1 - starves, f'{100 * starves:g} % of the fair share at most: "starves" (ours)')
             yield j.compare(f"{label}: less than it", share, "below", 1.0, effect=less)
-            yield j.compare(f"{label}: starving", share, "below", starves)
+            yield j.compare(f"{label}: starving", share, "below", 1.0, effect=far)
 
 
 def _c6(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -242,8 +244,11 @@ def _c9(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
 def _c10(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     # Said of Fig. 7, which is of 10 flows, "for high goodput values": the upper half of what both reach.
     label = "ln(variance of the load, probe / all IN) at equal high goodput, hard"
+    ratio, highly = js[0].high_load(paper.top.word("bin")), paper.top.table("bounds").number("highly")
     tenth = Effect(0.1, "10 % of the variance")
-    yield js[0].compare(label, js[0].high_load(paper.top.word("bin")), "below", effect=tenth)
+    far = Effect(-math.log(highly), f'{100 * highly:g} % of the variance at most: "highly reduced" (ours)')
+    yield js[0].compare(f"{label}: less", ratio, "below", effect=tenth)
+    yield js[0].compare(f"{label}: highly reduced", ratio, "below", effect=far)
 
 
 def _c11(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -296,7 +301,9 @@ def _c13(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
         for value in ROBUST:
             for how in (how for how in HOW if (f"rules: {value}", j.id, how) in j.runs):
                 label = f"ln(delay, probe / all IN) at equal goodput, {value}, {how}"
-                yield j.compare(label, j.swept(how, f"rules: {value}"), "below", effect=DELAY)
+                gain = j.compare(label, j.swept(how, f"rules: {value}"), "below", effect=DELAY)
+                placebos = _blind(j, slice(MATCHED), f"rules: {value}") if how == "hard" else {}
+                yield replace(gain, placebos=placebos)
 
 
 def _c14(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:

@@ -45,8 +45,19 @@ class Frontier:
 
     def above(self, value: int) -> Frontier:
         """The part at thresholds above one."""
-        kept = [i for i, at in enumerate(self.values) if at > value]
+        return self.only([at for at in self.values if at > value])
+
+    def only(self, values: Sequence[int]) -> Frontier:
+        """The part at these thresholds: between other points, lines lie elsewhere."""
+        kept = [i for i, at in enumerate(self.values) if at in values]
         return Frontier([self.values[i] for i in kept], [self.points[i] for i in kept])
+
+    def first(self, seeds: int) -> Frontier:
+        """The same with so many seeds."""
+        few = [
+            Measures(m.seeds[:seeds], {k: x[:seeds] for k, x in m.values.items()}, {}) for m in self.points
+        ]
+        return Frontier(self.values, few)
 
     def __getitem__(self, name: str) -> Array:
         """A measure as thresholds × seeds."""

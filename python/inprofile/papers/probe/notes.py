@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from ...metrics.quantity import mean_pm
 from .. import Paper
+from ..effects import of_link
 from .experiments import swept
 from .frontiers import Frontier, log_ratio
 from .runs import Flows, ProbeRuns
@@ -21,14 +22,52 @@ def notes(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> list[st
 
 
 def told(claim: str, paper: Paper, js: list[Flows]) -> str:
-    """What a table of verdicts gives beside the word, of claims whose bound is ours."""
+    """What a table of verdicts gives beside the word, of claims that have bounds: the measured figures."""
+    if claim == "C4":
+        lost = [_range(js[0].frontier(scheme)["loss_out"].mean(axis=1)) for scheme in ("soft-one", "soft")]
+        cuts = [_mean(js[0].ratio(scheme)) for scheme in ("soft-one", "soft")]
+        cut = [f"{100 * np.expm1(x):+.0f} %".replace("-", "−") for x in cuts if x is not None]
+        delays = f"delay {cut[0]} with A+1, {cut[1]} with 2A+1; " if len(cut) == len(cuts) else ""
+        return f"{delays}{lost[0]} and {lost[1]} of OUT packets lost"
     if claim == "C5":
         shares = [j.fair_share(how, "free-in").mean() for j in js for how in ("soft", "hard")]
-        return f"{100 * min(shares):.0f} to {_percent(max(shares))} of a fair share"
+        return f"{_range(shares)} of a fair share"
+    if claim == "C6":
+        ratios = [float(np.mean(j.over_free(scheme))) for j in js for scheme in ("out-30-90", "out-2-6")]
+        severe = [float(np.mean(j.over_free("out-0.1-0.3"))) for j in js]
+        return f"ratios {_between(ratios)}; {_between(severe)} with 0.1, 0.3, 1"
+    if claim == "C9":
+        return "; ".join(
+            f"{words} {_change(js, scheme, study, paper)}"
+            for words, scheme, study in (
+                ("bucket", "bucket", "others"),
+                ("every n-th", "every-nth", "others"),
+                ("probe", "hard", "frontier"),
+            )
+        )
     if claim == "C10":
         ratio = _mean(js[0].high_load(paper.top.word("bin")))
         return "" if ratio is None else f"variance {np.exp(ratio):.2f} of that where all are IN"
     return ""
+
+
+def _change(js: list[Flows], scheme: str, study: str, paper: Paper) -> str:
+    """C9: the most goodput of a scheme less that of all IN, of the link, with ten and with forty flows."""
+    effect = of_link(paper.top.number("capacity"))
+    reach = [j.reach("", scheme, "none", "below", study, effect=effect) for j in js]
+    found = [f"{100 * np.mean(c.values) / paper.top.number('capacity'):+.1f}" for c in reach]
+    return f"{' and '.join(found)} % of the link".replace("-", "−")
+
+
+def _range(shares: Iterable[float]) -> str:
+    """From the least to the greatest share, in per cent."""
+    values = [100 * float(x) for x in shares]
+    return f"{min(values):.0f} to {max(values):.0f} %"
+
+
+def _between(ratios: Iterable[float]) -> str:
+    values = [float(x) for x in ratios]
+    return f"{min(values):.2f} to {max(values):.2f}"
 
 
 def _signed(x: float) -> str:

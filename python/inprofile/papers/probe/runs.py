@@ -145,12 +145,14 @@ class Flows:
     def swept(self, how: str, value: str) -> list[float]:
         """Mean ln(delay, the scheme at a value of a sweep / all IN), over the seeds that the sweep has."""
         ours = Frontier.of(self.runs.points(value, self.id, how))
+        return log_ratios(ours, self.frontier("none").first(len(ours.points[0].seeds)))
+
+    def beside_blind(self, value: str) -> tuple[Frontier, Frontier, Frontier]:
+        """The hard marker in a study or sweep, all IN, and the blind marker at its thresholds."""
+        ours = self.frontier("hard", value)
+        base, blind = self.frontier("none"), self.frontier("blind", "others").only(ours.values)
         seeds = len(ours.points[0].seeds)
-        base = self.frontier("none")
-        few = [
-            Measures(m.seeds[:seeds], {k: x[:seeds] for k, x in m.values.items()}, {}) for m in base.points
-        ]
-        return log_ratios(ours, Frontier(base.values, few))
+        return ours, base.first(seeds), blind.first(seeds)
 
     def high_load(self, bins: str) -> list[float]:
         """C10: mean ln(variance of the load, hard / all IN) over the upper half of the goodputs of both."""
