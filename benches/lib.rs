@@ -46,6 +46,8 @@ pub enum Laws {
     Ns2,
     /// The RFCs' SACK, which ns-3's is made to follow, and ns-2's RED, which ns-3 has.
     Ns3,
+    /// Linux's CUBIC, Floyd and Jacobson's RED.
+    Linux,
 }
 
 impl Laws {
@@ -56,6 +58,7 @@ impl Laws {
             "own" => Some(Self::Own),
             "ns-2" => Some(Self::Ns2),
             "ns-3" => Some(Self::Ns3),
+            "linux" => Some(Self::Linux),
             _ => None,
         }
     }
@@ -69,6 +72,7 @@ pub fn dumbbell(n: u64, seconds: f64, laws: Laws) -> Scenario {
         Laws::Own => ("rfc", "reno", "true", "floyd93"),
         Laws::Ns2 => ("ns2", "reno", "true", "ns2"),
         Laws::Ns3 => ("rfc", "sack", "false", "ns2"),
+        Laws::Linux => ("linux", "cubic", "true", "floyd93"),
     };
     let duration = format!("{seconds} s");
     let measure = format!("{{ from = \"0 s\", to = \"{duration}\", at = \"bottleneck\" }}");

@@ -11,8 +11,8 @@ pub struct Names {
     pub reported: Vec<LinkNames>,
     pub edges: Vec<String>,
     pub flows: Packed,
-    /// Payload of each transfer in bytes.
-    pub sizes: Vec<Option<f64>>,
+    /// Payload of each transfer in bytes, up to the last one.
+    sizes: Vec<Option<f64>>,
     pub monitors: Vec<String>,
     /// Sender, receiver, delay and probability of loss of each signal path.
     pub signals: Vec<(String, String, f64, f64)>,
@@ -75,6 +75,7 @@ impl Packed {
 impl Names {
     /// Those of a network.
     pub fn of(network: &Network) -> Names {
+        let transfers = network.flows.iter().rposition(|f| size(&f.transport).is_some()).map_or(0, |i| i + 1);
         let last = network.links.iter().rposition(|l| l.reported).map_or(0, |i| i + 1);
         let name = |target: Target| match target {
             Target::Queue(l) => network.links[l as usize].name.clone(),
@@ -91,13 +92,18 @@ impl Names {
             reported: network.links[..last].iter().map(LinkNames::of).collect(),
             edges: network.edges.iter().map(|e| e.name.clone()).collect(),
             flows: Packed::of(network.flows.iter().map(|f| &f.name)),
-            sizes: network.flows.iter().map(|f| size(&f.transport)).collect(),
+            sizes: network.flows[..transfers].iter().map(|f| size(&f.transport)).collect(),
         }
     }
 
     /// Of links up to the last one that is reported.
     pub fn of_reported(&self) -> Vec<&str> {
         self.links.iter().take(self.reported.len()).collect()
+    }
+
+    /// Payload of a flow's transfer in bytes, if it is one.
+    pub fn size(&self, flow: usize) -> Option<f64> {
+        self.sizes.get(flow).copied().flatten()
     }
 
     pub fn place(&self, place: VerdictPoint, flow: u32) -> &str {

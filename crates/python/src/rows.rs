@@ -81,8 +81,7 @@ impl Runs<'_> {
         t.have(&columns);
         for (names, o) in self.runs {
             let first_data = o.measured.as_ref().map_or(&[] as &[Option<Time>], |m| &m.first_data);
-            for (i, ((row, f), size)) in self.scenario.flow_rows().zip(&o.flows).zip(&names.sizes).enumerate()
-            {
+            for (i, (row, f)) in self.scenario.flow_rows().zip(&o.flows).enumerate() {
                 let w = &f.window;
                 let first_data =
                     first_data.get(i).copied().flatten().filter(|_| has_connections(row.traffic));
@@ -117,7 +116,7 @@ impl Runs<'_> {
                     .map(Cell::Count),
                 );
                 cells.push(row.traffic.into());
-                cells.extend([(*size).into(), f.completed.map(Time::secs).into(), startup.into()]);
+                cells.extend([names.size(i).into(), f.completed.map(Time::secs).into(), startup.into()]);
                 t.row(&cells);
             }
         }

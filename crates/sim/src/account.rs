@@ -12,8 +12,8 @@ use crate::drops::Drops;
 use crate::flow_control::Paused;
 use crate::marker_points::MarkerState;
 use crate::outcome::{Dropped, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
+use crate::senders::Senders;
 use crate::tcp::Tally;
-use crate::traffic::Origin;
 use crate::view::QueueView;
 use crate::world::World;
 
@@ -45,14 +45,16 @@ impl Counted {
     fn since_then<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
-        senders: &[Origin<C>],
+        senders: &Senders<C>,
         turn: u8,
     ) {
         let n = world.flows.len();
         self.flows.resize(n, FlowCounts::default());
         self.tallies.resize(n, Tally::default());
         self.edges.resize(world.edges.len(), MarkerCounts::default());
-        self.hosts.resize(n, None);
+        if world.flows.iter().any(|f| f.marker.is_some()) {
+            self.hosts.resize(n, None);
+        }
         for (counted, f) in self.flows.iter_mut().zip(&world.flows) {
             *counted = f.counts.since(counted);
         }
@@ -72,8 +74,8 @@ impl Counted {
             *drops.row(flow, cause) -= 1;
         }
         self.drops = drops.since(&self.drops);
-        for (counted, sender) in self.tallies.iter_mut().zip(senders) {
-            *counted = sender.source.tally().since(counted);
+        for (counted, now) in self.tallies.iter_mut().zip(senders.tallies()) {
+            *counted = now.since(counted);
         }
         for (counted, edge) in self.edges.iter_mut().zip(&world.edges) {
             *counted = edge.counts.since(counted);
@@ -100,7 +102,7 @@ impl Accounts {
     pub fn cross_boundary<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
-        senders: &[Origin<C>],
+        senders: &Senders<C>,
     ) {
         self.counted.since_then(world, senders, self.turns);
         self.turns += 1;
@@ -110,6 +112,10 @@ impl Accounts {
     pub(crate) fn absorb(&mut self, other: Accounts, sends: &[bool], edges: &[bool]) {
         let (own, other) = (&mut self.counted, other.counted);
         take(&mut own.tallies, other.tallies, sends);
+        if own.hosts.is_empty() {
+            // A part has none where none of its flows is marked.
+            own.hosts.resize(other.hosts.len(), None);
+        }
         take(&mut own.hosts, other.hosts, sends);
         take(&mut own.edges, other.edges, edges);
         for (own, other) in own.flows.iter_mut().zip(&other.flows) {
@@ -127,7 +133,7 @@ impl Accounts {
     pub fn close<C: Clock, const TRACE: bool>(
         mut self,
         mut world: World<C, TRACE>,
-        senders: Vec<Origin<C>>,
+        senders: Senders<C>,
         seed: u64,
         events: u64,
     ) -> Result<Outcome, String> {
@@ -148,7 +154,7 @@ impl Accounts {
             in_flight[t.packet.flow.0 as usize][usize::from(!t.forward())] += 1;
         }
         // Frees memory for the outcome.
-        let tallies: Vec<Tally> = senders.iter().map(|sender| sender.source.tally()).collect();
+        let tallies: Vec<Tally> = senders.tallies().collect();
         drop(senders);
         drop(world.packets);
         drop(world.calendar);

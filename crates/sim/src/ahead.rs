@@ -8,7 +8,6 @@ use std::hint::black_box;
 use crate::clock::Clock;
 use crate::engine::Run;
 use crate::event::EventKind;
-use crate::traffic::Origin;
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     /// Reads what the events up to the next time need, as far as they are arrivals over the busiest link.
@@ -18,7 +17,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let flow = |kind| Some(world.packets.get(EventKind::arriving(kind)?).packet.flow.0);
         // One value of all that is read: none of the reads is left out, and none waits for another.
         let mut read = 0;
-        let sender = |flow: u32| touch_origin(&self.senders[flow as usize]);
+        let sender = |flow: u32| self.senders.touch(flow);
         // Where flows come by turns, what is sent waits, and reaches its receiver at another time.
         if self.by_turns {
             for flow in world.calendar.next_in_order(0..batch).filter_map(flow) {
@@ -36,10 +35,4 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
         black_box(read);
     }
-}
-
-/// Reads from each cache line that every acknowledgement touches.
-#[inline(always)]
-fn touch_origin<C: Clock>(origin: &Origin<C>) -> u64 {
-    u64::from(origin.timers[0].is_set()) ^ origin.source.touch()
 }

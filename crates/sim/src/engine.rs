@@ -17,7 +17,7 @@ use crate::link::Link;
 use crate::marker_points::MarkerState;
 use crate::measure::{Measures, waits};
 use crate::monitor::{Watch, watches};
-use crate::network::{Network, Profile, Target};
+use crate::network::{Flow, Network, NodeId, Profile, Target};
 use crate::ns2::clock::Seconds;
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::parts::Part;
@@ -26,11 +26,12 @@ use crate::plan::{Plan, busiest, expected_events, longest_delay, samples};
 use crate::record::QueueRecord;
 use crate::route::{RouteIndex, Service};
 use crate::run_log::Log;
+use crate::senders::{Senders, of_linux};
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Delays, Flags, More, Sack, TimerKind};
 use crate::timer::{Due, Expiry};
 use crate::traffic::page_load::PageLoad;
-use crate::traffic::{ExternalSender, Origin, Source, udp};
+use crate::traffic::{ExternalSender, Source, udp};
 use crate::world::World;
 
 /// Why a run has no outcome.
@@ -99,6 +100,14 @@ const MANY_FLOWS: (usize, u64) = (2048, 32);
 /// The same where a link keeps flows apart: they then come by turns, and nothing of one is near when its turn comes.
 const FLOWS_BY_TURNS: (usize, u64) = (512, 8);
 
+/// Room for the senders of these flows.
+fn room<C: Clock>(flows: &[Flow], hosts: Hosts, here: impl Fn(NodeId) -> bool) -> Senders<C> {
+    let count = |which: &dyn Fn(&&Flow) -> bool| flows.iter().filter(which).count();
+    let elsewhere = count(&|f| !here(f.from));
+    let linux = count(&|f| hosts == Hosts::Simulated && here(f.from) && of_linux(&f.transport).is_some());
+    Senders::with_room(linux, flows.len() - linux - elsewhere, elsewhere)
+}
+
 /// Whether senders and receivers are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hosts {
@@ -110,10 +119,11 @@ pub(crate) enum Hosts {
 
 pub(crate) struct Run<C: Clock, const TRACE: bool> {
     pub(crate) world: World<C, TRACE>,
-    pub(crate) senders: Vec<Origin<C>>,
+    pub(crate) senders: Senders<C>,
     pub(crate) watches: Vec<Watch>,
     pub(crate) accounts: Accounts,
     oracles: Oracles,
+    hosts: Hosts,
     seed: u64,
     pub(crate) events: u64,
     /// Whether the last event has been handled.
@@ -213,7 +223,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             world.links.push(link);
         }
 
-        let mut senders = Vec::with_capacity(network.flows.len());
+        let mut senders = room(&network.flows, hosts, here);
         let mut starts = Vec::with_capacity(network.flows.len());
         let mut index = RouteIndex::new();
         world.flows.reserve_exact(network.flows.len());
@@ -222,11 +232,14 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let times = udp::times(seed, &f.name);
             let uniform = || shared.as_mut().unwrap_or(&mut rng).uniform();
-            senders.push(Origin::new(match hosts {
-                _ if !sends => Source::Elsewhere,
-                Hosts::Outside => Source::Outside(f.transport.tcp().map(|_| ExternalSender::default())),
-                Hosts::Simulated => Source::new(&f.transport, f.stop, times, uniform),
-            }));
+            match (hosts, of_linux(&f.transport)) {
+                _ if !sends => senders.add_elsewhere(),
+                (Hosts::Outside, _) => {
+                    senders.add(Source::Outside(f.transport.tcp().map(|_| ExternalSender::default())));
+                }
+                (Hosts::Simulated, Some((config, segments))) => senders.add_linux(config, segments),
+                (Hosts::Simulated, None) => senders.add(Source::new(&f.transport, f.stop, times, uniform)),
+            }
             let marker = f.marker.map(|marker| {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));
                 Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
@@ -267,6 +280,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             watches,
             accounts,
             oracles,
+            hosts,
             seed,
             events: 0,
             over: false,
@@ -299,17 +313,17 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let &Some((start, stop)) = own else { continue };
             self.tick(EventKind::HostTick(f));
             // A later page of the web begins when the one before is there, unless that is after its stop.
-            let follows =
-                Time(duration.0) < start && matches!(self.senders[f as usize].source, Source::Requests(_));
+            let requests = matches!(self.senders.source(f), Some(Source::Requests(_)));
+            let follows = Time(duration.0) < start && requests;
             if !follows && stop.is_some_and(|stop| stop <= start) {
                 continue;
             }
-            if matches!(self.senders[f as usize].source, Source::Requests(_)) {
+            if requests {
                 self.world.request_later(f, start);
             } else {
                 self.world.schedule(C::at(start), EventKind::FlowStarts(f));
             }
-            if let Some(stop) = stop.filter(|_| C::NS2 || self.senders[f as usize].source.is_tcp()) {
+            if let Some(stop) = stop.filter(|_| C::NS2 || self.senders.is_tcp(f)) {
                 self.world.schedule(C::at(stop), EventKind::FlowStops(f));
             }
         }
@@ -378,12 +392,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             EventKind::Arrive(_) | EventKind::Timer(..) => {}
             EventKind::Departure(link) => self.world.departure(link),
             EventKind::FlowStarts(flow) => {
-                let Origin { source, timers } = &mut self.senders[flow as usize];
-                source.start(&mut FlowHost { world: &mut self.world, timers, flow });
+                let (sender, timers) = self.senders.of(flow);
+                sender.start(&mut FlowHost { world: &mut self.world, timers, flow });
             }
             EventKind::FlowStops(flow) => {
-                let Origin { source, timers } = &mut self.senders[flow as usize];
-                source.stop(&mut FlowHost { world: &mut self.world, timers, flow });
+                let (sender, timers) = self.senders.of(flow);
+                sender.stop(&mut FlowHost { world: &mut self.world, timers, flow });
             }
             EventKind::Sample(m) => {
                 let watch = &mut self.watches[m as usize];
@@ -442,8 +456,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     fn agent(&mut self, slot: u32) {
         let t = self.world.packets.get(slot);
         let flow = t.packet.flow.0;
-        let Origin { source, timers } = &mut self.senders[flow as usize];
-        if let Source::Outside(_) = source {
+        if self.hosts == Hosts::Outside {
             return self.world.deliver_outside(slot);
         }
         if t.forward() {
@@ -483,8 +496,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             }
         }
         self.world.packets.remove(slot);
+        let (sender, timers) = self.senders.of(flow);
         let host = &mut FlowHost { world: &mut self.world, timers, flow };
-        source.on_ack(Ack { next, sack, flags, more }, host);
+        sender.on_ack(Ack { next, sack, flags, more }, host);
     }
 
     /// A mechanism's tick; the oracle first tells it what it asked for.
@@ -501,14 +515,14 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let f = &self.world.flows[flow];
             let done = f.completed.is_some_and(|at| C::at(at) <= now);
             let open = now >= C::at(f.start) && !done;
-            let cwnd = self.senders[flow].source.window().filter(|_| open).map_or(0.0, |(cwnd, _)| cwnd);
+            let cwnd = self.senders.window(passing.flow).filter(|_| open).map_or(0.0, |(cwnd, _)| cwnd);
             self.world.tell(who, &passing.window(cwnd));
         }
         self.world.tick(what);
     }
 
     fn timer(&mut self, flow: u32, which: TimerKind, due: Due<C>) {
-        let Origin { source, timers } = &mut self.senders[flow as usize];
+        let (sender, timers) = self.senders.of(flow);
         let expiry = match which {
             TimerKind::Send => timers[TimerKind::Send as usize].on_event(due),
             TimerKind::Retransmit => timers[TimerKind::Retransmit as usize].on_event(due),
@@ -516,7 +530,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         };
         match expiry {
             Expiry::Due if which == TimerKind::DelayedAck => self.world.send_delayed_ack(flow),
-            Expiry::Due => source.on_timer(which, &mut FlowHost { world: &mut self.world, timers, flow }),
+            Expiry::Due => sender.on_timer(which, &mut FlowHost { world: &mut self.world, timers, flow }),
             Expiry::Rearm(due) => self.world.requeue(due, EventKind::Timer(flow, which)),
             Expiry::Stale => {}
         }

@@ -35,6 +35,7 @@ pub mod queued_packet;
 pub mod record;
 pub mod route;
 pub mod run_log;
+pub mod senders;
 pub mod signals;
 pub mod stage;
 pub mod tcp;

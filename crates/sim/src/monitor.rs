@@ -10,7 +10,7 @@ use crate::network::{Monitor, Network, NodeId, Target};
 use crate::outcome::{MarkerCounts, Series};
 use crate::record::{QueueRecord, Record, rates};
 use crate::route::Service;
-use crate::traffic::Origin;
+use crate::senders::Senders;
 use crate::world::World;
 
 /// The monitors that sample by events, and the series of links that may run ahead of the present, by link; of what is `here`.
@@ -79,11 +79,7 @@ impl Watch {
 
     /// Takes a sample now. No part of the function that handles every event.
     #[inline(never)]
-    pub fn sample<C: Clock, const TRACE: bool>(
-        &mut self,
-        world: &mut World<C, TRACE>,
-        senders: &[Origin<C>],
-    ) {
+    pub fn sample<C: Clock, const TRACE: bool>(&mut self, world: &mut World<C, TRACE>, senders: &Senders<C>) {
         match self {
             Watch::Queue(l, class, record) => {
                 world.bring_up_to_date(*l);
@@ -92,7 +88,7 @@ impl Watch {
             Watch::Flow(f, record, before) => {
                 let monitor = record.monitor();
                 let (now, per_byte, mut row) = record.begin();
-                if let Some((cwnd, ssthresh)) = senders[*f as usize].source.window() {
+                if let Some((cwnd, ssthresh)) = senders.window(*f) {
                     let ssthresh = if ssthresh.is_finite() { ssthresh } else { f64::NAN };
                     row.push("cwnd", cwnd);
                     row.push("ssthresh", ssthresh);

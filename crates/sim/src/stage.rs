@@ -13,6 +13,7 @@ use crate::clock::Exact;
 use crate::engine::{Failure, Hosts, Run};
 use crate::network::Network;
 use crate::outcome::Outcome;
+use crate::senders::Sender;
 use crate::tcp::Flags;
 use crate::traffic::{ExternalSender, Source};
 pub use crate::world::Egress;
@@ -95,7 +96,7 @@ impl Stage {
     /// Reports the state of a flow's hosts.
     pub fn report_hosts(&mut self, flow: u32, report: &HostReport) {
         either!(self, run => {
-            if let Source::Outside(sender) = &mut run.senders[flow as usize].source {
+            if let (Sender::Other(Source::Outside(sender)), _) = run.senders.of(flow) {
                 *sender = report.sender;
             }
             let f = &mut run.world.flows[flow as usize];

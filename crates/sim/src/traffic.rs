@@ -11,28 +11,10 @@ use crate::clock::Clock;
 use crate::ends::FlowHost;
 use crate::network::Transport;
 use crate::tcp::{Ack, Host, Sender, Tally, TimerKind};
-use crate::timer::{Timer, Timers};
 use crate::traffic::requests::{Application, Requests};
 use crate::traffic::video::Player;
 
-/// A flow's sender with its timers. In whole cache lines, as few as can be: see [`FlowState`](crate::flow::FlowState).
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Origin<C: Clock> {
-    /// Its timers.
-    pub timers: Timers<C>,
-    /// The sender.
-    pub source: Source<C>,
-}
-
-impl<C: Clock> Origin<C> {
-    /// With no timer set.
-    pub fn new(source: Source<C>) -> Origin<C> {
-        Origin { source, timers: [Timer::default(); 2] }
-    }
-}
-
-/// The sender of a flow's data.
+/// The sender of a flow's data, if it is not [among Linux's](crate::senders).
 #[derive(Debug)]
 pub enum Source<C: Clock> {
     /// TCP.

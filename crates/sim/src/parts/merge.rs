@@ -55,7 +55,7 @@ fn absorb(all: &mut Run<Exact, false>, other: Run<Exact, false>, number: u32, ho
         swap(link, other);
     }
     take(&mut own.edges, other.edges, &edges);
-    take(&mut all.senders, senders, &sends);
+    all.senders.take(senders, &sends);
     for ((flow, other), sends) in own.flows.iter_mut().zip(other.flows).zip(sends) {
         flow.absorb(other, sends);
     }

@@ -38,14 +38,17 @@ pub struct Receiver {
     rcv_nxt: u32,
     /// Ranges of segments received above that, from and to (excluded); ascending, with gaps between them.
     out_of_order: Vec<(u32, u32)>,
-    /// The longest time an acknowledgement may be delayed; `None`: not at all.
-    max_ack_delay: Option<Duration>,
+    /// The longest time an acknowledgement may be delayed; zero: not at all.
+    max_ack_delay: Duration,
     profile: Profile,
     /// RFC profile: an in-order segment waits for a second one to be acknowledged with.
     ack_delayed: bool,
     /// The segment that arrived last.
     last_arrived: u32,
-    /// With SACK: the ranges of `out_of_order` as they were last reported; and counts of bytes, where they are told.
+    /// Whether acknowledgements select (SACK).
+    selective: bool,
+    /// With SACK, once there is something to select: the ranges of `out_of_order` as they were last reported; and counts of bytes, where they are
+    /// told.
     reported: Option<Box<Reported>>,
     /// How it tells of marks, if it does: until the first SYN what it can, then what is agreed on.
     feedback: Option<Feedback>,
@@ -70,7 +73,7 @@ struct Reported {
     /// Ranges of segments, from and to (excluded), the one reported last first.
     blocks: Vec<(u32, u32)>,
     /// The AccECN Option's.
-    bytes: Option<Reporter>,
+    bytes: Option<Box<Reporter>>,
 }
 
 /// Puts a block before those of the others that are kept.
@@ -99,11 +102,12 @@ impl Receiver {
     #[must_use]
     pub fn new(config: &Config) -> Receiver {
         Receiver {
-            max_ack_delay: config.delayed_ack,
+            max_ack_delay: config.delayed_ack.unwrap_or(Duration::ZERO),
             profile: config.profile,
             feedback: config.receiver_speaks(),
-            reported: config.congestion.uses_sack().then(|| {
-                let bytes = config.tells_bytes().then(|| Reporter::new(config.segment));
+            selective: config.congestion.uses_sack(),
+            reported: config.tells_bytes().then(|| {
+                let bytes = Some(Box::new(Reporter::new(config.segment)));
                 Box::new(Reported { blocks: Vec::new(), bytes })
             }),
             ..Receiver::idle()
@@ -116,10 +120,11 @@ impl Receiver {
         Receiver {
             rcv_nxt: 0,
             out_of_order: Vec::new(),
-            max_ack_delay: None,
+            max_ack_delay: Duration::ZERO,
             profile: Profile::Rfc,
             ack_delayed: false,
             last_arrived: 0,
+            selective: false,
             reported: None,
             feedback: None,
             syn: Ecn::NotCapable,
@@ -140,7 +145,7 @@ impl Receiver {
     /// Whether its acknowledgements carry SACK blocks.
     #[must_use]
     pub fn uses_sack(&self) -> bool {
-        self.reported.is_some()
+        self.selective
     }
 
     /// Whether the acknowledgement sent now has a [SACK option](Receiver::sack); ns-2's are computed even where they are empty, as what
@@ -148,14 +153,14 @@ impl Receiver {
     #[inline(always)]
     #[must_use]
     pub fn selects(&self) -> bool {
-        self.reported.is_some()
+        self.selective
             && (!self.out_of_order.is_empty() || self.arrived_again || self.profile == Profile::Ns2)
     }
 
     /// The longest time an acknowledgement may be delayed.
     #[must_use]
     pub fn max_ack_delay<C: Clock>(&self) -> C::Span {
-        C::span(self.max_ack_delay.unwrap_or(Duration::ZERO))
+        C::span(self.max_ack_delay)
     }
 
     /// A segment arrived. `waiting`: whether the delayed-acknowledgement timer is set.
@@ -169,7 +174,7 @@ impl Receiver {
         } else {
             self.insert(segment)
         };
-        if self.max_ack_delay.is_none() {
+        if self.max_ack_delay == Duration::ZERO {
             return Reply { delivered, acknowledge: true, timer: TimerAction::Leave };
         }
         let waiting = waiting();
@@ -288,7 +293,10 @@ impl Receiver {
     pub fn sack(&mut self) -> Sack {
         let segment = self.last_arrived;
         let mut sack = Sack::default();
-        let Some(Reported { blocks: reported, .. }) = self.reported.as_deref_mut() else { return sack };
+        if !self.selective {
+            return sack;
+        }
+        let reported = &mut self.reported.get_or_insert_default().blocks;
         if std::mem::take(&mut self.arrived_again) {
             // RFC 2883 §4: in the first block, once; the block that it lies in, if it is above the acknowledgement's number, is second.
             sack.push((segment, segment + 1));

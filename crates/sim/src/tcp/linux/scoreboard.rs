@@ -41,13 +41,20 @@ pub struct Scoreboard<C> {
     lost: u32,
     /// No segment below this is lost.
     no_lost_below: u32,
-    /// The segments that have arrived above `una`, as blocks in order: what a SACK option repeats is found without looking at each segment.
-    arrived: Vec<(u32, u32)>,
     /// Retransmissions in the order of time. One is stale once its segment has arrived, is lost or was sent again. First transmissions
     /// need no such list: their order is that of the numbers.
     again: VecDeque<(C, u32)>,
     /// No first transmission of a segment below this is in flight.
     no_first_below: u32,
+    /// Of a hundred thousand flows none takes room for it before something is selected.
+    told: Option<Box<Told>>,
+}
+
+/// What acknowledgements have told beyond their numbers.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    /// The segments that have arrived above `una`, as blocks in order: what a SACK option repeats is found without looking at each segment.
+    arrived: Vec<(u32, u32)>,
     /// Segments found lost, where somebody asks for their numbers.
     found: Option<VecDeque<u32>>,
 }
@@ -55,31 +62,30 @@ pub struct Scoreboard<C> {
 impl<C: Clock> Scoreboard<C> {
     /// So many of its first bytes are what is asked for where nothing is lost.
     #[cfg(test)]
-    pub const OFTEN: usize = std::mem::offset_of!(Scoreboard<C>, arrived);
+    pub const OFTEN: usize = std::mem::offset_of!(Scoreboard<C>, again);
 
     /// Nothing is outstanding.
     pub fn new() -> Scoreboard<C> {
         Scoreboard {
             una: 0,
             segments: VecDeque::new(),
-            arrived: Vec::new(),
             again: VecDeque::new(),
             sacked: 0,
             lost: 0,
             no_lost_below: 0,
             no_first_below: 0,
-            found: None,
+            told: None,
         }
     }
 
     /// Notes which segments are found lost.
     pub fn note_lost(&mut self) {
-        self.found = Some(VecDeque::new());
+        self.told.get_or_insert_default().found = Some(VecDeque::new());
     }
 
     /// The next of those found lost since.
     pub fn next_found(&mut self) -> Option<u32> {
-        self.found.as_mut()?.pop_front()
+        self.told.as_mut()?.found.as_mut()?.pop_front()
     }
 
     /// SND.UNA.
@@ -121,6 +127,9 @@ impl<C: Clock> Scoreboard<C> {
     /// A segment is sent, for the first time or again.
     pub fn sent(&mut self, number: u32, now: C) {
         if number == self.max() {
+            if self.segments.len() == self.segments.capacity() {
+                self.make_room();
+            }
             self.segments.push_back(Segment {
                 sent_at: now,
                 sacked: false,
@@ -129,10 +138,25 @@ impl<C: Clock> Scoreboard<C> {
             });
             return;
         }
+        if self.again.capacity() == 0 {
+            self.again.reserve_exact(1);
+        }
         self.again.push_back((now, number));
         let segment = &mut self.segments[(number - self.una) as usize];
         self.lost -= u32::from(segment.lost);
         *segment = Segment { sent_at: now, sacked: segment.sacked, lost: false, retransmitted: true };
+    }
+
+    /// For the SYN, then for an initial window of ten segments, then for twice as many: of very many flows most have no more than that.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let there = self.segments.capacity();
+        self.segments.reserve_exact(match there {
+            0 => 1,
+            1 => 10 - there,
+            _ => there,
+        });
     }
 
     /// All segments before `una` have arrived; those that were not known to have are shown to `arrived`.
@@ -148,8 +172,8 @@ impl<C: Clock> Scoreboard<C> {
             }
             self.una += 1;
         }
-        if !self.arrived.is_empty() {
-            self.arrived.retain_mut(|b| {
+        if let Some(told) = &mut self.told {
+            told.arrived.retain_mut(|b| {
                 b.0 = b.0.max(una);
                 b.0 < b.1
             });
@@ -244,26 +268,28 @@ impl<C: Clock> Scoreboard<C> {
         if from >= to {
             return;
         }
-        let first = self.arrived.partition_point(|b| b.1 < from);
-        if self.arrived.get(first).is_some_and(|b| b.0 <= from && to <= b.1) {
+        let known = self.told.as_deref().map_or(&[][..], |told| &told.arrived);
+        let first = known.partition_point(|b| b.1 < from);
+        if known.get(first).is_some_and(|b| b.0 <= from && to <= b.1) {
             // Told before: an acknowledgement repeats its blocks.
             return;
         }
-        let last = self.arrived.partition_point(|b| b.0 <= to);
+        let last = known.partition_point(|b| b.0 <= to);
         let mut number = from;
         let mut whole = (from, to);
         for block in first..last {
-            let (known_from, known_to) = self.arrived[block];
+            let (known_from, known_to) = self.told.get_or_insert_default().arrived[block];
             whole = (whole.0.min(known_from), whole.1.max(known_to));
             self.select_new(number, known_from, &mut arrived);
             number = number.max(known_to);
         }
         self.select_new(number, to, &mut arrived);
+        let known = &mut self.told.get_or_insert_default().arrived;
         if first == last {
-            self.arrived.insert(first, whole);
+            known.insert(first, whole);
         } else {
-            self.arrived[first] = whole;
-            self.arrived.drain(first + 1..last);
+            known[first] = whole;
+            known.drain(first + 1..last);
         }
     }
 
@@ -284,7 +310,7 @@ impl<C: Clock> Scoreboard<C> {
         if !segment.sacked && !segment.lost {
             segment.lost = true;
             self.lost += 1;
-            if let Some(found) = &mut self.found {
+            if let Some(found) = self.told.as_mut().and_then(|told| told.found.as_mut()) {
                 found.push_back(number);
             }
             self.no_lost_below = self.no_lost_below.min(number);
