@@ -148,7 +148,7 @@ def picture(report: Report) -> Mapping[str, Any]:
         "40 flows, no marker": ("frontier", "forty", "none"),
         "40 flows, probe": ("frontier", "forty", "hard"),
         "40 flows, every 21st OUT": ("blind", "forty", "blind"),
-        "40 flows, no marker, max_p 0.2": ("steep", "forty", "none"),
+        "40 flows, max_p 0.2": ("steep", "forty", "none"),
         "10 flows, no marker": ("frontier", "ten", "none"),
         "10 flows, probe": ("frontier", "ten", "hard"),
     }
