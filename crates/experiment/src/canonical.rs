@@ -123,6 +123,10 @@ fn direction(direction: &Direction) -> Json {
     }
     if let Some(pause) = &direction.pause {
         out["pause"] = json!({ "xoff": pause.xoff.0, "xon": pause.xon.0 });
+        if pause.alpha > 0.0 {
+            out["pause"]["alpha"] = json!(pause.alpha);
+            out["pause"]["pool"] = json!(pause.pool.0);
+        }
     }
     if direction.ack_filter {
         out["ack_filter"] = json!(true);

@@ -157,10 +157,7 @@ fn headroom(root: &Section<'_, '_>, model: &Model) {
             continue;
         };
         let largest = model.groups.iter().map(Group::packet).max().unwrap_or(packet(&model.tcp));
-        let needed: u64 = ingress(model, at as u32)
-            .into_iter()
-            .map(|(rate, delay)| pause.most(rate, delay, largest).0)
-            .sum();
+        let needed = pause.most(&ingress(model, at as u32), largest).0;
         if begins_here(model, at as u32) {
             let problem = "no pause reaches what begins at the node before it (acknowledgements, too): it takes room beyond that of the links";
             root.report().warning(

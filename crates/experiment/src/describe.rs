@@ -174,6 +174,10 @@ fn link(model: &Model, index: usize) -> Json {
     }
     if let Some(pause) = &direction.pause {
         out["pause"] = json!({ "xoff": pause.xoff.to_string(), "xon": pause.xon.to_string() });
+        if pause.alpha > 0.0 {
+            out["pause"]["alpha"] = json!(pause.alpha);
+            out["pause"]["pool"] = json!(pause.pool.to_string());
+        }
     }
     if direction.ack_filter {
         out["ack_filter"] = json!(true);

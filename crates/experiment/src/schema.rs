@@ -240,6 +240,8 @@ fn link() -> Json {
             "pause": table(&["xoff", "xon"], json!({
                 "xoff": quantity(Unit::Size, "Above so many bytes of a link's packets in the queue that link is paused."),
                 "xon": quantity(Unit::Size, "At so many or fewer it goes on."),
+                "alpha": { "type": "number", "minimum": 0, "maximum": 1024, "description": "Both lie higher by this times what is free of the pool. Default: they are fixed." },
+                "pool": quantity(Unit::Size, "What all links together may have waiting before nothing is free of it. Required with alpha."),
             }), "When the queue pauses the links that bring packets to it (PFC). Default: never."),
             "ack_filter": { "type": "boolean", "description": "Whether an acknowledgement that waits is dropped as a newer one of its flow joins the queue (CAKE's ack-filter, conservative). Default: false." },
         })

@@ -159,8 +159,16 @@ fn lossless_line(seed: u64, limits: &[u64]) -> String {
             let (rate, delay) = (1 + rng.below(10), rng.below(2000));
             let xoff = 3000 + rng.below(60_000);
             let xon = rng.below(xoff);
+            let raised = match rng.below(2) {
+                0 => String::new(),
+                _ => format!(
+                    ", alpha = {}, pool = \"{} B\"",
+                    f64::from(1 + rng.below(32)) / 16.0,
+                    rng.below(200_000)
+                ),
+            };
             format!(
-                "rate = \"{rate} Gbit/s\"\ndelay = \"{delay} ns\"\npause = {{ xoff = \"{xoff} B\", xon = \"{xon} B\" }}\n\
+                "rate = \"{rate} Gbit/s\"\ndelay = \"{delay} ns\"\npause = {{ xoff = \"{xoff} B\", xon = \"{xon} B\"{raised} }}\n\
                  queue = {{ aqm = \"drop_tail\", limit = \"{limit} B\" }}\n"
             )
         };
@@ -262,6 +270,30 @@ fn with_the_room_that_check_asks_for_nothing_is_lost() {
     assert!(pauses > 400.0, "{pauses}");
 }
 
+/// Choudhury and Hahne 1998, eq. 1: what a link may have waiting is alpha times what is free, so that n links come to n·alpha/(1 + n·alpha) of the pool,
+/// and each to less the more there are.
+#[test]
+fn thresholds_fall_with_what_is_free_of_the_pool() {
+    let most = |senders: u32| {
+        let text = paused(senders, "10 MB", "1500 B", "1500 B")
+            .replace("xon = \"1500 B\"", "xon = \"1500 B\", alpha = 0.25, pool = \"1 MB\"");
+        let (outcome, value) = run(&text);
+        assert_eq!(value("loss_in"), 0.0, "{senders}");
+        (stat(&outcome, "ingress_most"), value("queue_mean"))
+    };
+    for senders in [2_u32, 8] {
+        let (n, alpha, pool) = (f64::from(senders), 0.25, 1e6);
+        let (one, all) = most(senders);
+        // What is on the way when a link is paused (20 kB and two packets) comes on top.
+        let each = alpha * pool / (1.0 + n * alpha);
+        assert!(one > each && one < alpha * pool / (1.0 + alpha) + 25_000.0, "{senders}: {one}");
+        assert!((1500.0 * all - n * each).abs() < 0.12 * n * each + 25_000.0, "{senders}: {all} and {each} each");
+    }
+    let fixed = paused(2, "10 MB", "30 kB", "20 kB");
+    let none = fixed.replace("xon = \"20 kB\"", "xon = \"20 kB\", alpha = 1.0, pool = \"0 B\"");
+    assert_eq!(stat(&run(&fixed).0, "pauses"), stat(&run(&none).0, "pauses"));
+}
+
 /// A link that would go on above the mark at which it is paused, one that names half of it, and one with classes.
 #[test]
 fn a_pause_that_cannot_be_is_refused() {
@@ -273,6 +305,12 @@ fn a_pause_that_cannot_be_is_refused() {
     assert!(said(&text).contains("a link would go on at 31000 B, above the 30000 B"), "{}", said(&text));
     let text = paused(2, "10 MB", "30 kB", "20 kB").replace(", xon = \"20 kB\"", "");
     assert!(said(&text).contains("xon"), "{}", said(&text));
+    let moving = |keys: &str| {
+        paused(2, "10 MB", "30 kB", "20 kB").replace(" }\nqueue", &format!(", {keys} }}\nqueue"))
+    };
+    assert!(said(&moving("alpha = 0.5")).contains("pool"), "{}", said(&moving("alpha = 0.5")));
+    let below = moving("alpha = -1.0, pool = \"1 MB\"");
+    assert!(said(&below).contains("no weight of the free pool"), "{}", said(&below));
     let class = "scheduler = \"priority\", classes = [{ name = \"a\", aqm = \"drop_tail\", limit = \"1 MB\" }, { name = \"b\", aqm = \"drop_tail\", limit = \"1 MB\" }]";
     let text = paused(2, "10 MB", "30 kB", "20 kB").replace("aqm = \"drop_tail\", limit = \"10 MB\"", class);
     let text = text.replace("rtt = \"20 us\"", "rtt = \"20 us\"\nclass = \"a\"");

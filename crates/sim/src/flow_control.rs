@@ -1,5 +1,6 @@
 //! Priority flow control (IEEE 802.1Q §36, PFC) at a queue: what came over each link and waits there is counted by that link, and a
-//! link whose count exceeds `xoff` is paused until it is down to `xon`.
+//! link whose count exceeds `xoff` is paused until it is down to `xon`. Both may lie higher by `alpha` times what is free of a pool, as where a
+//! switch's ports share a buffer (Choudhury and Hahne 1998, dynamic thresholds); the pool here is of one queue.
 //!
 //! A pause frame takes the link's propagation delay; the packet being sent then is finished. All packets are of one priority. Frames are
 //! not lost, and do not expire. No headroom is set apart: it is what the queue's limit leaves.
@@ -15,21 +16,35 @@ use crate::network::Network;
 use crate::world::World;
 
 /// The thresholds of a queue, for what came over one link: in bytes on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pause {
     /// Above this the link is paused.
     pub xoff: Bytes,
     /// At this or below it sends again.
     pub xon: Bytes,
+    /// By how much of what is free of the pool both lie higher; 0: fixed thresholds.
+    pub alpha: f64,
+    /// What all links together may have waiting before nothing is free.
+    pub pool: Bytes,
 }
 
 impl Pause {
-    /// The most that one link may have waiting: above `xoff`, what it sends until it heeds the pause, there and back at its rate, with a
-    /// packet at either end.
+    /// By how much both thresholds lie higher while all links have so many bytes waiting.
+    fn raised(&self, waiting: u64) -> u64 {
+        (self.alpha * self.pool.0.saturating_sub(waiting) as f64) as u64
+    }
+
+    /// The most that links of these rates and delays may have waiting, all together: up to their thresholds, each reached when those before it
+    /// have reached theirs, and what a link sends until it heeds the pause, there and back at its rate, with a packet at either end.
     #[must_use]
-    pub fn most(&self, rate: Rate, delay: Duration, packet: Bytes) -> Bytes {
-        let on_the_way = rate.bytes_in(delay + delay).ceil() as u64;
-        Bytes(self.xoff.0 + on_the_way + 2 * packet.0)
+    pub fn most(&self, links: &[(Rate, Duration)], packet: Bytes) -> Bytes {
+        let (xoff, pool) = (self.xoff.0 as f64, self.pool.0 as f64);
+        let below = links.iter().fold(0.0, |waiting: f64, _| {
+            // The b of b = xoff + alpha · (pool − waiting − b), or xoff where nothing is free.
+            waiting + xoff.max((xoff + self.alpha * (pool - waiting)) / (1.0 + self.alpha))
+        });
+        let on_the_way = links.iter().map(|(rate, delay)| rate.bytes_in(*delay + *delay).ceil() as u64);
+        Bytes(below.ceil() as u64 + on_the_way.map(|bytes| bytes + 2 * packet.0).sum::<u64>())
     }
 }
 
@@ -69,6 +84,8 @@ pub(crate) struct FlowControl {
     queues: Vec<Option<Pause>>,
     /// By queue, then by the link over which packets came.
     ingress: BTreeMap<(u32, u32), Ingress>,
+    /// The bytes of all links in each queue.
+    waiting: Vec<u64>,
     /// Where the packet in each slot waits, and over which link it came.
     waits: Vec<(u32, u32)>,
     /// By how many queues each link is paused.
@@ -84,6 +101,7 @@ impl FlowControl {
             Box::new(FlowControl {
                 queues: network.links.iter().map(|l| l.pause).collect(),
                 ingress: BTreeMap::new(),
+                waiting: vec![0; links],
                 waits: Vec::new(),
                 paused: vec![0; links],
                 counts: vec![Paused::default(); links],
@@ -100,9 +118,11 @@ impl FlowControl {
         self.waits[slot as usize] = (queue, link);
         let ingress = self.ingress.entry((queue, link)).or_default();
         ingress.bytes += u64::from(size);
+        let waiting = &mut self.waiting[queue as usize];
+        *waiting += u64::from(size);
         let counts = &mut self.counts[queue as usize];
         counts.most.0 = counts.most.0.max(ingress.bytes);
-        if ingress.bytes <= pause.xoff.0 || ingress.since.is_some() {
+        if ingress.bytes <= pause.xoff.0 + pause.raised(*waiting) || ingress.since.is_some() {
             return false;
         }
         ingress.since = Some(now);
@@ -117,7 +137,9 @@ impl FlowControl {
         let pause = self.queues.get(queue as usize).copied().flatten()?;
         let ingress = self.ingress.get_mut(&(queue, link))?;
         ingress.bytes -= u64::from(size);
-        if ingress.bytes > pause.xon.0 {
+        let waiting = &mut self.waiting[queue as usize];
+        *waiting -= u64::from(size);
+        if ingress.bytes > pause.xon.0 + pause.raised(*waiting) {
             return None;
         }
         let since = ingress.since.take()?;

@@ -2,7 +2,7 @@
 
 use crate::text::problem::Wrong;
 use crate::text::{Entry, Section};
-use inprofile_core::units::{Duration, Rate, Time};
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::capacity::Capacity;
 use inprofile_sim::flow_control::Pause;
 
@@ -134,18 +134,37 @@ fn capacity(section: &Section<'_, '_>, rate: Option<Rate>) -> Option<Option<Capa
     Some(Some(Capacity::new(rate?, &steps, repeat)))
 }
 
-/// Reads `pause = { xoff, xon }`: when the queue pauses the links that bring packets to it. `None`: it is wrong.
+/// Reads `pause = { xoff, xon, alpha, pool }`: when the queue pauses the links that bring packets to it. `None`: it is wrong.
 fn pause(section: &Section<'_, '_>) -> Option<Option<Pause>> {
     let Some(entry) = section.get("pause") else { return Some(None) };
-    let keys = entry.section(&["xoff", "xon"])?;
+    let keys = entry.section(&["xoff", "xon", "alpha", "pool"])?;
     let (xoff, low) = (keys.need("xoff", "\"100 kB\""), keys.need("xon", "\"90 kB\""));
     let (xoff, at) = (xoff.and_then(|e| e.bytes()), low?);
     let (xoff, xon) = (xoff?, at.bytes()?);
+    // Thresholds that move with what is free need both; fixed ones neither.
+    let (alpha, pool) = if keys.get("alpha").is_some() || keys.get("pool").is_some() {
+        let (alpha, pool) = (keys.need("alpha", "0.125"), keys.need("pool", "\"9 MB\""));
+        (alpha.and_then(|e| raises(&e))?, pool.and_then(|e| e.bytes())?)
+    } else {
+        (0.0, Bytes(0))
+    };
     if xon.0 > xoff.0 {
         let problem = format!("a link would go on at {xon}, above the {xoff} at which it is paused");
         return at.wrong(Wrong::new(problem, format!("write \"{xoff}\" or less")));
     }
-    Some(Some(Pause { xoff, xon }))
+    Some(Some(Pause { xoff, xon, alpha, pool }))
+}
+
+/// By how much of the free pool thresholds lie higher. `None`: it is wrong.
+fn raises(entry: &Entry<'_, '_>) -> Option<f64> {
+    let alpha = entry.number()?;
+    if !(0.0..=1024.0).contains(&alpha) {
+        return entry.wrong(Wrong::new(
+            format!("{alpha} is no weight of the free pool"),
+            "write a number from 0 to 1024, such as 0.125",
+        ));
+    }
+    Some(alpha)
 }
 
 /// Reads `ack_filter = true`: whether an acknowledgement that waits goes as a newer one joins this queue. `None`: it is wrong.
