@@ -287,7 +287,10 @@ fn thresholds_fall_with_what_is_free_of_the_pool() {
         // What is on the way when a link is paused (20 kB and two packets) comes on top.
         let each = alpha * pool / (1.0 + n * alpha);
         assert!(one > each && one < alpha * pool / (1.0 + alpha) + 25_000.0, "{senders}: {one}");
-        assert!((1500.0 * all - n * each).abs() < 0.12 * n * each + 25_000.0, "{senders}: {all} and {each} each");
+        assert!(
+            (1500.0 * all - n * each).abs() < 0.12 * n * each + 25_000.0,
+            "{senders}: {all} and {each} each"
+        );
     }
     let fixed = paused(2, "10 MB", "30 kB", "20 kB");
     let none = fixed.replace("xon = \"20 kB\"", "xon = \"20 kB\", alpha = 1.0, pool = \"0 B\"");
