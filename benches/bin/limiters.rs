@@ -90,7 +90,7 @@ fn metered<P: Build<Mechanism: Marker>>(stream: &[(Time, Packet)], params: &P) -
 fn shaped<T: Item>(stream: &[(Time, Packet)], hold: impl Fn(Stamped) -> T, send: impl Fn(T)) -> Cost {
     let mut aqm = AnyAqm::DropTail(drop_tail::DropTail::default());
     let mut queue: Fifo<T> = Fifo::before(BURST, &aqm);
-    let mut pace = Pace::new(RATE);
+    let mut pace = Pace::new(RATE, Bytes(0));
     let mut rng = Rng::for_component(1, "limiter");
     cost(stream, |at, packet| {
         let mut sent = 0;

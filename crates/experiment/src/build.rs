@@ -247,7 +247,10 @@ fn classes(model: &Model, scheduled: &Scheduled, rate: Rate, packet: Bytes) -> n
         let Queue { aqm, limit, .. } = &c.queue;
         let context = Context { link_rate: Some(c.rate_before(rate)), limit: Some(*limit), ..context };
         let (number, aqm) = (model.class_number(&c.name), (aqm.build)(&aqm.values, &context));
-        network::Class { name: c.name.clone(), setup: Setup { number, limit: *limit, aqm, rate: c.rate } }
+        network::Class {
+            name: c.name.clone(),
+            setup: Setup { number, limit: *limit, aqm, rate: c.rate, burst: c.burst },
+        }
     };
     network::Queue::Scheduled(network::Scheduled {
         scheduler: (scheduled.build)(&values, &context),

@@ -12,7 +12,8 @@ use serde_json::{Value as Json, json};
 
 use crate::access;
 use crate::model::{
-    Delay, Direction, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Turn, Way,
+    Class, Delay, Direction, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Turn,
+    Way,
 };
 
 /// Changes whenever the same file would mean another experiment.
@@ -97,17 +98,25 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     table
 }
 
+fn class(c: &Class) -> Json {
+    let mut out = json!({
+        "name": c.name,
+        "queue": queue(&c.queue),
+        "rate": c.rate.map(|r| r.0),
+        "with": show::all(&c.values, show::base),
+    });
+    if c.burst.0 > 0 {
+        out["burst"] = json!(c.burst.0);
+    }
+    out
+}
+
 fn direction(direction: &Direction) -> Json {
     let queues = match &direction.queue {
         Queues::One(one) => queue(one),
         Queues::Scheduled(s) => json!({
             "scheduler": s.name,
-            "classes": s.classes.iter().map(|c| json!({
-                "name": c.name,
-                "queue": queue(&c.queue),
-                "rate": c.rate.map(|r| r.0),
-                "with": show::all(&c.values, show::base),
-            })).collect::<Vec<_>>(),
+            "classes": s.classes.iter().map(class).collect::<Vec<_>>(),
         }),
     };
     let mut out = json!({ "rate": direction.rate.0, "delay": direction.delay.0, "queue": queues });

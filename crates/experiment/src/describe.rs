@@ -214,6 +214,9 @@ fn queues(queues: &Queues, rate: Rate, packet: Bytes) -> Json {
         if let Some(rate) = c.rate {
             out["rate"] = json!(rate.to_string());
         }
+        if c.burst.0 > 0 {
+            out["burst"] = json!(c.burst.to_string());
+        }
         if let (Json::Object(out), Json::Object(of_scheduler)) =
             (&mut out, values(&c.values, packet, Some(rate)))
         {

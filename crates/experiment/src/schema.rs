@@ -134,8 +134,13 @@ fn scheduler(entry: &SchedulerEntry, registry: &Registry) -> Json {
         one_of("aqm", &others, &registry.aqms, "A class: a queue, and its parameters of the scheduler.");
     let rate =
         quantity(Unit::Rate, "Served at this rate and no faster. Default: whatever the scheduler gives it.");
+    let burst =
+        quantity(Unit::Size, "What it may send ahead of its rate after an idle period. Default: nothing.");
     if let Some(Json::Array(each)) = class.get_mut("oneOf") {
-        each.iter_mut().for_each(|schema| schema["properties"]["rate"] = rate.clone());
+        for schema in each {
+            schema["properties"]["rate"] = rate.clone();
+            schema["properties"]["burst"] = burst.clone();
+        }
     }
     let mut schema = table(
         &["scheduler", "classes"],

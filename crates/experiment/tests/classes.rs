@@ -108,6 +108,31 @@ fn a_class_alone_keeps_its_rate() {
     assert_eq!(sent(&link.classes[1]), 0);
 }
 
+/// A class that bursts: what it was behind by when its flows began (a full bucket) goes ahead of its rate, and no more than that.
+#[test]
+fn a_class_may_be_a_burst_ahead_of_its_rate() {
+    let of = |burst: &str| {
+        let set = [
+            ("flows.tcp.start", "9.9 s"),
+            ("measure.from", "0 s"),
+            ("measure.to", "9 s"),
+            ("links.bottleneck.queue.classes.ef.burst", burst),
+        ];
+        sent(&run(&with(&set), false).links[0].classes[0]) as f64
+    };
+    let ahead = of("50 kB") - of("0 B");
+    assert!((ahead - 50_000.0).abs() <= 2.0 * 1040.0, "{ahead}");
+    let said = read(&[("links.bottleneck.queue.classes.af.burst", "50 kB")]).unwrap_err();
+    assert!(said.iter().any(|p| p.to_string().contains("a class without a rate of its own")), "{said:?}");
+    let described = with(&[("links.bottleneck.queue.classes.ef.burst", "50 kB")]);
+    assert_eq!(described.describe()["links"][0]["queue"]["classes"][0]["burst"], "50000 B");
+    assert_ne!(described.canonical(), with(&[]).canonical());
+    assert_eq!(
+        with(&[("links.bottleneck.queue.classes.ef.burst", "0 B")]).canonical(),
+        with(&[]).canonical()
+    );
+}
+
 #[test]
 fn watching_a_class_or_writing_verdicts_down_changes_nothing() {
     let plain = |o: Outcome| Outcome { verdicts: Vec::new(), series: Vec::new(), events: 0, ..o };

@@ -97,7 +97,13 @@ fn datapath(marker: AnyMarker, aqm: AnyAqm) -> Datapath<Everything> {
         Parts {
             layer: Layer::Ip,
             markers: vec![Marking::new(marker, Rng::for_component(1, "marker"))],
-            classes: vec![Setup { number: 0, limit: Backlog::Packets(50.0), aqm, rate: None }],
+            classes: vec![Setup {
+                number: 0,
+                limit: Backlog::Packets(50.0),
+                aqm,
+                rate: None,
+                burst: Bytes(0),
+            }],
             scheduler: AnyScheduler::Priority(Priority),
             sharing: Sharing::default(),
             rng: Rng::for_component(1, "queue"),

@@ -10,7 +10,7 @@ use inprofile_core::packet::Ecn;
 use inprofile_core::queue::priority::Priority;
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler, Entry, Registry, SchedulerEntry};
-use inprofile_core::units::{Duration, Rate, Time};
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_experiment::Scenario;
 use inprofile_sim::network::{Class, Network, Queue, Scheduled, SignalPath, Target};
 
@@ -49,7 +49,8 @@ impl Pair<'_> {
 
     /// The classes and who shares the link out among them.
     fn queues(&self) -> (Vec<Setup>, AnyScheduler) {
-        let setup = |number, aqm, rate| Setup { number, limit: QUEUE, aqm: self.aqm(aqm), rate };
+        let setup =
+            |number, aqm, rate| Setup { number, limit: QUEUE, aqm: self.aqm(aqm), rate, burst: Bytes(0) };
         match self.before {
             Before::One(aqm) => (vec![setup(0, aqm, None)], AnyScheduler::Priority(Priority)),
             Before::Classes(scheduler, classes) => {

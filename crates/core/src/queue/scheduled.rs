@@ -12,7 +12,7 @@ use crate::queue::pace::Pace;
 use crate::registry::{AnyAqm, AnyScheduler};
 use crate::rng::Rng;
 use crate::signal::{Outbox, Signal};
-use crate::units::{Backlog, Rate, Time};
+use crate::units::{Backlog, Bytes, Rate, Time};
 use crate::verdict::{Admission, Cause, Why};
 
 /// How a class is set up.
@@ -26,6 +26,8 @@ pub struct Setup {
     pub aqm: AnyAqm,
     /// The rate it is served at, above 0; `None`: whatever the scheduler gives it.
     pub rate: Option<Rate>,
+    /// What it may send ahead of a set rate after an idle period.
+    pub burst: Bytes,
 }
 
 /// A class in the middle of a run.
@@ -83,7 +85,7 @@ impl<T: Item> Scheduled<T> {
         let class = |s: Setup| Class {
             queue: Fifo::before(s.limit, &s.aqm),
             aqm: s.aqm,
-            pace: s.rate.map(Pace::new),
+            pace: s.rate.map(|rate| Pace::new(rate, s.burst)),
             due: Some(Time::ZERO),
         };
         let paced = classes.iter().any(|c| c.rate.is_some());

@@ -3,7 +3,7 @@
 use crate::text::named::Mechanism;
 use inprofile_core::params::{Context, Field, Values};
 use inprofile_core::registry::AnyScheduler;
-use inprofile_core::units::{Backlog, Rate};
+use inprofile_core::units::{Backlog, Bytes, Rate};
 
 /// One queue.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct Class {
     pub queue: Queue,
     /// The rate it is served at, if one is set.
     pub rate: Option<Rate>,
+    /// What it may send ahead of that rate after an idle period.
+    pub burst: Bytes,
     /// Its values of the scheduler's parameters.
     pub values: Values,
 }

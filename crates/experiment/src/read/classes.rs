@@ -5,7 +5,7 @@ use crate::text::problem::Wrong;
 use crate::text::{Entry, Location, Report, Section, mechanism as parameters};
 use inprofile_core::params::Context;
 use inprofile_core::registry::SchedulerEntry;
-use inprofile_core::units::Rate;
+use inprofile_core::units::{Bytes, Rate};
 
 use crate::model::{Class, MAX_CLASSES, Queues, Scheduled, packet};
 use crate::read::Scope;
@@ -82,11 +82,19 @@ fn class(
         }),
         None => Some(None),
     };
-    let own = parameters::known(&["name", "limit", "rate"], scheduler.fields);
+    let burst = match table.get("burst") {
+        Some(entry) if table.get("rate").is_none() => entry.wrong(Wrong::new(
+            "a class without a rate of its own sends what the scheduler lets it",
+            "write the rate that it may be ahead of, or remove burst",
+        )),
+        Some(entry) => entry.bytes(),
+        None => Some(Bytes(0)),
+    };
+    let own = parameters::known(&["name", "limit", "rate", "burst"], scheduler.fields);
     let served_at = rate.and_then(|set| set.or(link));
     let queue = mechanism::queue_in(table, &own, scope, served_at);
     let values = parameters::read(table, scheduler.fields);
-    let (rate, queue, values, tcp) = (rate?, queue?, values?, scope.tcp?);
+    let (rate, burst, queue, values, tcp) = (rate?, burst?, queue?, values?, scope.tcp?);
     let context = Context { link_rate: link, contract: None, packet: packet(tcp), limit: Some(queue.limit) };
     match (scheduler.check)(&values, &context) {
         Ok(warnings) => {
@@ -100,7 +108,7 @@ fn class(
             return None;
         }
     }
-    Some(Class { name: String::new(), queue, rate, values })
+    Some(Class { name: String::new(), queue, rate, burst, values })
 }
 
 /// The place of a class in a link's scheduler; one that isn't there is reported.

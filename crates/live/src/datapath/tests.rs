@@ -8,7 +8,7 @@ use inprofile_core::queue::hierarchy::MemberSetup;
 use inprofile_core::queue::scheduled::{Migration, Setup};
 use inprofile_core::registry::{AnyAqm, AnyScheduler, Registry};
 use inprofile_core::rng::Rng;
-use inprofile_core::units::{Backlog, Duration};
+use inprofile_core::units::{Backlog, Bytes, Duration};
 use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
 /// An IPv4 UDP packet of `size` bytes.
@@ -72,7 +72,8 @@ fn context() -> Context {
 }
 
 fn datapath(limit: f64, markers: Vec<Marking>, buffers: usize) -> Datapath<All> {
-    let class = Setup { number: 0, limit: Backlog::Packets(limit), aqm: drop_tail(), rate: None };
+    let class =
+        Setup { number: 0, limit: Backlog::Packets(limit), aqm: drop_tail(), rate: None, burst: Bytes(0) };
     with_classes(vec![class], markers, buffers)
 }
 
@@ -193,7 +194,13 @@ fn what_is_no_ip_goes_on_at_once_and_untouched() {
 /// Strict priority at 1 Mbit/s before the rest of 8 Mbit/s: the first goes at its own deadlines, the rest between.
 #[test]
 fn a_paced_class_leaves_the_link_to_others() {
-    let class = |number, rate| Setup { number, limit: Backlog::Packets(10.0), aqm: drop_tail(), rate };
+    let class = |number, rate| Setup {
+        number,
+        limit: Backlog::Packets(10.0),
+        aqm: drop_tail(),
+        rate,
+        burst: Bytes(0),
+    };
     let classes = vec![class(46, Some(Rate(1_000_000))), class(0, None)];
     let mut path = with_classes(classes, Vec::new(), 100);
     let mut out = Sent::default();
@@ -226,7 +233,8 @@ fn without_buffers_packets_are_lost_and_counted() {
 /// Those who fill their queues, together more than there are buffers for, take nobody's.
 #[test]
 fn full_queues_leave_the_others_their_buffers() {
-    let class = || Setup { number: 0, limit: Backlog::Packets(100.0), aqm: drop_tail(), rate: None };
+    let class =
+        || Setup { number: 0, limit: Backlog::Packets(100.0), aqm: drop_tail(), rate: None, burst: Bytes(0) };
     let lost = |reserved| {
         let setup = || MemberSetup {
             scheduler: priority(),
@@ -319,7 +327,7 @@ proptest! {
     fn every_packet_leaves_with_its_own_bytes(
         arrivals in prop::collection::vec((0u64..2 * MS, 40usize..1500, prop::bool::ANY), 1..80),
     ) {
-        let class = |number, rate| Setup { number, limit: Backlog::Packets(4.0), aqm: drop_tail(), rate };
+        let class = |number, rate| Setup { number, limit: Backlog::Packets(4.0), aqm: drop_tail(), rate, burst: Bytes(0) };
         let classes = vec![class(46, Some(Rate(4_000_000))), class(0, None)];
         let mut path = with_classes(classes, Vec::new(), 100);
         path.policy.rewrite = Rewrite::Keep;
@@ -366,7 +374,7 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
         let mut path = datapath(50.0, Vec::new(), 100);
         let mut out = Sent::default();
         (0..20).for_each(|_| path.arrive(Time(MS / 2), &mut packet(1, 1000, 0), &mut out));
-        let class = Setup { number: 0, limit: Backlog::Packets(5.0), aqm, rate: None };
+        let class = Setup { number: 0, limit: Backlog::Packets(5.0), aqm, rate: None, burst: Bytes(0) };
         let parts = Parts {
             layer: Layer::Ip,
             markers: path.take_markers(),
@@ -398,7 +406,13 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
 /// A class that is gone leaves its packets to another; one that is unchanged goes on in the state it is in.
 #[test]
 fn classes_leave_their_packets_to_heirs() {
-    let class = |number, rate| Setup { number, limit: Backlog::Packets(10.0), aqm: drop_tail(), rate };
+    let class = |number, rate| Setup {
+        number,
+        limit: Backlog::Packets(10.0),
+        aqm: drop_tail(),
+        rate,
+        burst: Bytes(0),
+    };
     let mut path = with_classes(vec![class(46, Some(Rate(1_000_000))), class(0, None)], Vec::new(), 100);
     let mut out = Sent::default();
     for source in [46, 46, 46, 1] {

@@ -204,6 +204,7 @@ pub(super) fn parts(
                 limit: c.limit,
                 aqm: (c.aqm.build)(&c.aqm.values, &d.place_of(c, packet)),
                 rate: c.rate,
+                burst: Bytes(0),
             })
             .collect(),
         None => vec![transparent()],
@@ -251,5 +252,11 @@ fn reserved(customers: usize) -> [u32; 2] {
 fn transparent() -> Setup {
     let limit = Backlog::Packets(1.0);
     let drop_tail = inprofile_core::aqm::drop_tail::DropTail::default();
-    Setup { number: 0, limit, aqm: inprofile_core::registry::AnyAqm::DropTail(drop_tail), rate: None }
+    Setup {
+        number: 0,
+        limit,
+        aqm: inprofile_core::registry::AnyAqm::DropTail(drop_tail),
+        rate: None,
+        burst: Bytes(0),
+    }
 }

@@ -13,7 +13,7 @@ const MS: u64 = PS_PER_S / 1000;
 
 fn class(number: u8, limit: f64, rate: Option<u64>) -> Setup {
     let aqm = AnyAqm::DropTail(DropTail::default());
-    Setup { number, limit: Backlog::Packets(limit), aqm, rate: rate.map(Rate) }
+    Setup { number, limit: Backlog::Packets(limit), aqm, rate: rate.map(Rate), burst: Bytes(0) }
 }
 
 fn member(level: u8, quantum: u32, shape: Option<(u64, u64)>) -> MemberSetup {

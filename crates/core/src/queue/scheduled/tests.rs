@@ -16,7 +16,7 @@ const LINK: Rate = Rate(10_000_000);
 
 fn setup(number: u8, limit: f64, rate: Option<u64>) -> Setup {
     let aqm = AnyAqm::DropTail(DropTail::default());
-    Setup { number, limit: Backlog::Packets(limit), aqm, rate: rate.map(Rate) }
+    Setup { number, limit: Backlog::Packets(limit), aqm, rate: rate.map(Rate), burst: Bytes(0) }
 }
 
 fn priority(classes: Vec<Setup>) -> Scheduled<Stamped> {
@@ -335,6 +335,7 @@ fn a_discipline_is_told_since_when_a_packet_waits() {
         limit: Backlog::Packets(9.0),
         aqm: AnyAqm::Custom(Box::new(Sojourns(std::sync::Arc::clone(&told)))),
         rate: None,
+        burst: Bytes(0),
     };
     let ms = 1_000_000_000;
     let mut line = Line::new(priority(vec![class()]));

@@ -93,6 +93,7 @@ fn setup(own: &Own, d: &Direction, packet: Bytes) -> MemberSetup {
         limit: c.limit,
         aqm: (c.aqm.build)(&c.aqm.values, &place(own, d, c, packet)),
         rate: c.rate,
+        burst: Bytes(0),
     };
     MemberSetup {
         scheduler: AnyScheduler::Priority(Priority),
