@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from captured import Frames, bucket_passes, transfer
+from inprofile import papers
 from inprofile.cli import app
 from inprofile.cli.output import output_schema
 from inprofile.studies.diagnose import Unreadable, of_capture
@@ -211,6 +212,19 @@ def told_by(*words: str) -> dict[str, Any]:
     jsonschema.validate(told, {"$ref": "#/$defs/diagnose", "$defs": whole["$defs"]})
     assert {*told} <= {*whole["$defs"]["diagnose"]["properties"]}
     return told
+
+
+def test_where_no_delay_is_known_the_data_alone_are_drawn(tmp_path: Path) -> None:
+    place, drawing = papers.load("policing").folder / "policed.toml", tmp_path / "a.svg"
+    done = CliRunner().invoke(
+        app, ["diagnose", str(place), "--set", "duration=20 s", "--figure", str(drawing)]
+    )
+    assert done.exit_code == 0, done.output
+    assert "neither such a burst nor its rate can be told" in " ".join(done.stdout.split())
+    drawn = drawing.read_text("utf-8")
+    assert "Infinity" not in drawn
+    assert "data (MB)" in drawn
+    assert "delay" not in drawn
 
 
 def test_the_command_prints_draws_and_keeps_to_its_schema(policed: Frames, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ _RED = "#a23e48"
 
 
 def picture(found: Diagnosis, name: str) -> alt.VConcatChart:
-    """Two panels over time: cumulated data, and the bucket's tokens or the delay."""
+    """Panels over time: cumulated data, and the bucket's tokens, or the delay where it is known."""
     sent = found.traffic
     data = np.cumsum(np.where(sent.passed, sent.size, 0)).astype(float)
     factor, unit = scale("B", float(data[-1]))
@@ -50,13 +50,13 @@ def picture(found: Diagnosis, name: str) -> alt.VConcatChart:
         factor, unit = scale("B", float(found.burst or 1.0))
         fill = [{"t": _s(sent.time[i]), "y": _y(tokens[i] / factor), "what": "tokens"} for i in rows]
         at = [{"t": _s(sent.time[i]), "y": _y(tokens[i] / factor), "what": "lost"} for i in lost]
-        lower = _panel(fill, at, f"tokens ({unit})", "")
+        lower = [_panel(fill, at, f"tokens ({unit})", "")]
     else:
         known = np.flatnonzero(np.isfinite(sent.delay))
         known = known[_thinned(len(known))]
         waits = [{"t": _s(sent.time[i]), "y": _y(1e3 * sent.delay[i]), "what": "delay"} for i in known]
-        lower = _panel(waits, [], "delay above the least (ms)", "")
-    made: alt.VConcatChart = themed(alt.vconcat(upper, lower).resolve_scale(color="independent"))
+        lower = [_panel(waits, [], "delay above the least (ms)", "")] if waits else []
+    made: alt.VConcatChart = themed(alt.vconcat(upper, *lower).resolve_scale(color="independent"))
     return made
 
 

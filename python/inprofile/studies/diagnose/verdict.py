@@ -154,8 +154,8 @@ def _limits(found: Traffic, told: Told) -> tuple[str, ...]:
     if rates is None or bursts is None:
         least = _LEAST * float(found.size.max())
         return (
-            f"Behind the limiter a burst below {least / 1e3:.1f} kB cannot be told, nor then the rate:"
-            " capture at the sender.",
+            f"The burst may be below {least / 1e3:.1f} kB. Seen from behind the limiter, neither such a"
+            " burst nor its rate can be told: capture at the sender.",
         )
     more = (
         "send with several connections at once (iperf3 -P 8; diagnose --live … --connections 8), which keep"
