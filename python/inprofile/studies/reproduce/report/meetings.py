@@ -19,6 +19,7 @@ from ....charts.page import asset, environment
 from ....experiment.dump import written
 from ....experiment.scenario import load
 from ....metrics.measures import Array
+from ....metrics.quantity import quantity
 from ....metrics.stats import FREE, SHARE, Bounds, estimated
 from ....run.storage import replace_text
 
@@ -86,7 +87,7 @@ def _meeting(report: Report, cell: Cell, scenario: Scenario) -> dict[str, Any] |
     if any(f"{g['name']}.goodput" not in getattr(measures, "values", {}) for g in groups):
         return None
     link = next(x for x in effective["links"] if x["name"] == effective["measure"]["at"])
-    kind, buffer = _place(effective, link)
+    kind, buffer, rate = _place(effective, link)
     x, *others = groups
     rows = {g["name"]: measures[f"{g['name']}.goodput"] for g in groups}
     y = others[0] if others else None
@@ -103,7 +104,7 @@ def _meeting(report: Report, cell: Cell, scenario: Scenario) -> dict[str, Any] |
         "flows": [g["count"] for g in groups],
         "place": kind,
         "buffer": buffer,
-        "rate": link["rate"],
+        "rate": rate,
         "rtt": " and ".join(dict.fromkeys(str(g["rtt"]) for g in groups)),
         "ratio": ratio,
         "goodput": [_figure(rows[g["name"]]) for g in groups],
@@ -133,24 +134,33 @@ def _sender(group: Mapping[str, Any]) -> str:
     return _SENDERS.get(name, name)
 
 
-def _place(effective: Mapping[str, Any], link: Mapping[str, Any]) -> tuple[str, str]:
-    """Where packets are dropped or marked, and how much it holds."""
+def _place(effective: Mapping[str, Any], link: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Where packets are dropped or marked, how much it holds, and its rate."""
     policers = [
-        m
+        (m, holder)
         for holder in (*effective["edges"], *effective["flows"])
-        if (m := holder.get("marker")) and m.get("action") == "drop" and holder.get("count", 1)
+        if (m := holder.get("marker"))
+        and (m.get("action") == "drop" or m["kind"] == "fair_policer")
+        and holder.get("count", 1)
     ]
     if policers:
-        one = policers[0]
+        one, holder = policers[0]
         burst = one.get("depth") or one.get("burst")
-        size = burst["is"] if isinstance(burst, Mapping) else str(burst)
-        return {"token_bucket": "policer"}.get(one["kind"], one["kind"].replace("_", " ")), size
-    queue = link["queue"]
+        size = quantity(burst["bytes"], "B") if isinstance(burst, Mapping) else str(burst)
+        name = {"token_bucket": "policer"}.get(one["kind"], one["kind"].replace("_", " "))
+        return name, size, holder.get("contract") or one["rate"]
+    queue, rate = link["queue"], link["rate"]
+    if "classes" in queue:
+        first, *others = queue["classes"]
+        if others:
+            return f"{queue['scheduler']}, {len(others) + 1} classes".replace("_", "-"), "–", rate
+        queue, rate = first, first.get("rate", rate)
     limit = queue["limit"]
     one_queue = queue["aqm"].startswith("fq_") and queue.get("flows") == 1
     name = f"{queue['aqm'].removeprefix('fq_')}, one queue" if one_queue else queue["aqm"]
     ecn = ", ECN" if queue.get("ecn") else ""
-    return f"{name.replace('_', '-')}{ecn}", f"{limit['ms']:.3g} ms"
+    bucket = " behind a token bucket" if "burst" in queue else ""
+    return f"{name.replace('_', '-')}{ecn}{bucket}", f"{limit['ms']:.3g} ms", rate
 
 
 def write_page(folder: Path) -> Path | None:
