@@ -175,7 +175,7 @@ class Claims(Directive):
             raise ValueError(f"{paper.name} has no atlas: make renew")
         told = [] if judged is None else [html(_legend()), html(_verdicts(paper, judged))]
         sent = today.committed(paper)
-        told += [] if found is None else [html(_shares(paper, found))]
+        told += [] if found is None else [html(_shares(paper, found, judged is None))]
         return told if sent is None else [*told, html(_today(paper, sent))]
 
 
@@ -242,13 +242,16 @@ def _answer(paper: Paper, answered: Answered | None) -> str:
     return f"{Verdict(answered['verdict']).words}{counted}{others}"
 
 
-def _shares(paper: Paper, found: dict[str, Any]) -> str:
-    """The atlas: at which share of its points each claim holds, and what decides."""
+def _shares(paper: Paper, found: dict[str, Any], texts: bool) -> str:
+    """The atlas: at which share of its points each claim holds, and what decides.
+
+    With the claims' `texts` where no table above it has them.
+    """
     atlas = atlas_context(found, paper)
     rows = [
         (
-            f"<b>{escape(claim['id'])}</b> {escape(claim['text'])}",
-            *(f"{share['percent']:.0f} %" for share in claim["shares"]),
+            f"<b>{escape(claim['id'])}</b> {escape(claim['text']) if texts else ''}",
+            *(f"{share['percent']:.0f}\u00a0%" for share in claim["shares"]),
             escape("; ".join(claim["decisive"]) or "nothing alone"),
         )
         for claim in atlas["claims"]
@@ -257,11 +260,13 @@ def _shares(paper: Paper, found: dict[str, Any]) -> str:
         f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs,"
         f" {atlas['seeds']} seeds each. Holds: reproduced or mostly; open: in part, mixed, not shown or"
         " without effect. With so few seeds much stays open, and a claim of many comparisons holds only where"
-        " two thirds of them do. What decides, decides how many of a claim's comparisons hold and are"
-        f" opposite, also where its verdict is the same everywhere.{EARLIER if atlas['earlier'] else ''}"
+        " two thirds of them do. A factor decides a claim if it explains how many of its comparisons hold and"
+        f" are opposite, even where the verdict is the same everywhere.{EARLIER if atlas['earlier'] else ''}"
     )
     heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
-    return f"<p>{said}</p>{table(heads, rows, 'shares')}<p>{escape(atlas['foremost'])}</p>"
+    return (
+        f"<p>{said}</p>{table(heads, rows, 'shares' if texts else 'ids')}<p>{escape(atlas['foremost'])}</p>"
+    )
 
 
 def _today(paper: Paper, found: dict[str, Any]) -> str:

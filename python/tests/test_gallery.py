@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from inprofile import papers
-from inprofile.metrics.measures import Measures
+from inprofile.metrics.measures import Array, Measures
 from inprofile.papers import Cell, verdicts
 from inprofile.papers.experiment import work_of
 from inprofile.papers.judge import Verdict, judge
+from inprofile.papers.report import Report
 from inprofile.studies.atlas.store import committed, stale
+from inprofile.studies.reproduce.report import render
 from inprofile.studies.reproduce.report.atlas import atlas_context
 
 NAMES = papers.gallery()
@@ -52,6 +55,31 @@ def test_its_verdicts_and_its_atlas_are_of_it(name: str) -> None:
     said = atlas_context(atlas, paper)["foremost"]
     assert any(f"by: {title} ({100 * most:.0f} % of" in said for title in first) or most <= 0, said
     assert most > 0 or said.startswith("No factor")
+
+
+class Invented(dict[str, Array]):
+    """Whatever is asked for: a share, a value a seed."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Array:
+        return np.linspace(0.4, 0.6, 6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_page_has_every_figure_and_verdict(name: str) -> None:
+    paper = papers.load(name)
+    jobs = {job.cell: job for batch in paper.module("experiments").jobs(paper) for job in batch}
+    cells = {cell: Measures((1, 2, 3, 4, 5, 6), Invented(seed=np.arange(6.0)), {}) for cell in jobs}
+    judged = judge(paper.findings(cells))
+    report = Report(
+        paper, False, False, cells, judged, {}, jobs, dict.fromkeys(jobs, ""), atlas=committed(paper)
+    )
+    html = render(report)
+    for entry in (*paper.claims, *paper.top.tables("computed")):
+        assert escape(entry.word("text" if "text" in entry else "title")) in html
+    assert html.count("<figure>") >= len(paper.top.tables("computed"))
 
 
 def test_the_five_papers_stay_five() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....metrics.measures import Array
-from ... import Cell, Paper
+from ... import Cell, Entry, Paper
 from ...claim import Comparison, Effect, Finding
 from ...rows import TableRow, row
 from ...stated import findings as stated
@@ -51,6 +51,11 @@ def _at(paper: Paper, cells: Mapping[Cell, Any], setup: str, topology: str, vari
     return [equilibrium(g) for g in gain(paper, cells, setup, topology, variant)]
 
 
+def _buffers(paper: Paper) -> list[Entry]:
+    """The networks that differ in nothing but the buffer, shortest first."""
+    return [t for t in paper.topologies if "links.bottleneck.rate" not in t.changes]
+
+
 def _nobody_left(short: list[float], long: list[float]) -> str | None:
     """Why two buffers cannot be told apart: all ten are BBR in both, however much more the longer has."""
     if min(*short, *long) < FLOWS:
@@ -62,7 +67,7 @@ def findings(paper: Paper, cells: Mapping[Cell, Any], variant: str = "") -> list
     """Claims as their comparisons state them, and M4 by the equilibria of neighbouring buffers."""
     found = stated(paper, cells, variant)
     for setup in paper.setups:
-        places = [(t.title, _at(paper, cells, setup.id, t.id, variant)) for t in paper.topologies]
+        places = [(t.title, _at(paper, cells, setup.id, t.id, variant)) for t in _buffers(paper)]
         compared = [
             Comparison(
                 f"BBR flows at the equilibrium, {longer} − {shorter}",
@@ -75,12 +80,15 @@ def findings(paper: Paper, cells: Mapping[Cell, Any], variant: str = "") -> list
             for (shorter, short), (longer, long) in pairwise(places)
         ]
         found.append(Finding("M4", setup.id, compared))
-    return found
+    order = [claim.id for claim in paper.claims]
+    return sorted(found, key=lambda one: order.index(one.claim))
 
 
 def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
-    """M4 needs every mixture; of the others what they compare."""
-    return claim == "M4" or stated_rests_on(paper, claim, cell)
+    """M4 needs every mixture before each of its buffers; the others what they compare."""
+    if claim == "M4":
+        return cell.topology in [t.id for t in _buffers(paper)]
+    return stated_rests_on(paper, claim, cell)
 
 
 def table(paper: Paper, cells: Mapping[Cell, Any]) -> list[TableRow]:

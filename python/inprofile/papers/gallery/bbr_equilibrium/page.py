@@ -37,5 +37,5 @@ def context(report: Report, charts: MutableMapping[str, Mapping[str, Any]]) -> d
                 y="goodput of a flow (Mbit/s)",
             )
             what = "Goodput over the share of BBR"
-            curves.append({"chart": chart, "measure": what, "setup": setup, "topology": topology})
+            curves.append({"chart": chart, "measure": what, "setup": setup, "of": topology.title})
     return {**shown, "figures": [*curves, *shown["figures"]]}

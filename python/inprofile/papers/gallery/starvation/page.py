@@ -37,12 +37,5 @@ def context(report: Report, charts: MutableMapping[str, Mapping[str, Any]]) -> d
             x="jitter of one flow",
             y="ratio of goodputs (log10)",
         )
-        curves.append(
-            {
-                "chart": chart,
-                "measure": "Goodputs apart",
-                "setup": setup,
-                "topology": {"title": "over jitter"},
-            }
-        )
+        curves.append({"chart": chart, "measure": "Goodputs apart", "setup": setup, "of": "over jitter"})
     return {**shown, "figures": [*curves, *shown["figures"]]}

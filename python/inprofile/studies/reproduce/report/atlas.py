@@ -62,12 +62,12 @@ def _foremost(found: Mapping[str, Any], titles: Mapping[str, str]) -> str:
             if share > most.get(factor, (0.0,))[0]:
                 most[factor] = (share, claim["id"], factor in claim["decisive"])
     if not most:
-        return "No factor explains any of what varies from point to point."
+        return "No factor explains any of the variation between points."
     said = [
         f"{titles[factor]} ({100 * share:.0f} % of {claim}, {'decisive' if sure else 'which may be chance'})"
         for factor, (share, claim, sure) in sorted(most.items(), key=lambda one: one[1], reverse=True)
     ]
-    return f"Of what varies from point to point most is explained by: {'; '.join(said[:2])}."
+    return f"Most of the variation between points is explained by: {'; '.join(said[:2])}."
 
 
 def _name(factor: Mapping[str, Any], value: object) -> str:

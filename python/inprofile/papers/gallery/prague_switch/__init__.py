@@ -1,1 +1,0 @@
-"""A paper of the gallery."""
