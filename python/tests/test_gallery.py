@@ -45,8 +45,7 @@ def test_its_verdicts_and_its_atlas_are_of_it(name: str) -> None:
     assert found is not None, f"{name} has no verdicts: make renew"
     assert verdicts.stale(paper, found) == ""
     atlas = committed(paper)
-    if atlas is None:
-        return
+    assert atlas is not None, f"{name} has no atlas: inprofile atlas {name}, then docs/renew.py"
     assert stale(paper, atlas) == "", "make renew"
     # What its page says of the factors begins with one that explains most of any claim.
     shares = [(share, factor) for c in atlas["claims"] for factor, share in c["importance"].items()]
