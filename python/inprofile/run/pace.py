@@ -127,7 +127,14 @@ def weighted(items: Sequence[tuple[T, float]]) -> list[T]:
 
     >>> weighted([("a", 1.0), ("b", 5.0), ("c", 0.0)])
     ['a', 'b', 'b', 'b', 'b', 'b']
+
+    Where none has a weight, all have the same.
+
+    >>> weighted([("a", 0.0), ("b", 0.0)])
+    ['a', 'a', 'a', 'b', 'b', 'b']
     """
+    if not any(weight for _, weight in items):
+        items = [(item, 1.0) for item, _ in items]
     sums = [*itertools.accumulate(weight for _, weight in items)]
     places = [(i + 0.5) / MOST * sums[-1] for i in range(MOST)]
     return [items[bisect.bisect(sums, place)][0] for place in places]
