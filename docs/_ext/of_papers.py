@@ -189,6 +189,8 @@ def _legend() -> str:
         " blindly, does as well, or Holm's correction for the number of comparisons and claims leaves less."
         " Of the paper's printed numbers it says how many lie where one more run of ours would fall; they"
         " change no verdict, and where the rival's figure lies there, too, a number is not counted."
+        " Comparisons of the same values count once, and where a mechanism never acts a claim of what it does"
+        " has none of its own there: so columns can differ in how many they have."
         " Bounds of our own are marked <em>ours</em>."
     )
     summary = "What the words mean, and why equal counts can have different words"
@@ -218,7 +220,12 @@ def _verdicts(paper: Paper, judged: Verdicts) -> str:
     said = f"Verdicts by set-up, with up to {judged['seeds']} seeds, and how many comparisons they rest on."
     if any(s.fitted for s in setups.values()):
         said += " *: found after seeing the paper's numbers."
-    return f"<p>{said}</p>{table(heads, rows, 'claims')}"
+    meant = "".join(
+        f"<dt>{escape(setups[s].title)}</dt><dd>{escape(setups[s].word('text'))}</dd>"
+        for s in judged["setups"]
+    )
+    listed = f"<details class='legend'><summary>What the set-ups are</summary><dl>{meant}</dl></details>"
+    return f"<p>{said}</p>{listed}{table(heads, rows, 'claims')}"
 
 
 def _answer(paper: Paper, answered: Answered | None) -> str:
@@ -262,11 +269,28 @@ def _shares(paper: Paper, found: dict[str, Any], texts: bool) -> str:
         " without effect. With so few seeds much stays open, and a claim of many comparisons holds only where"
         " two thirds of them do. A factor decides a claim if it explains how many of its comparisons hold and"
         f" are opposite, even where the verdict is the same everywhere.{EARLIER if atlas['earlier'] else ''}"
+        f"{_missing(paper, [claim['id'] for claim in atlas['claims']])}"
     )
     heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
     return (
         f"<p>{said}</p>{table(heads, rows, 'shares' if texts else 'ids')}<p>{escape(atlas['foremost'])}</p>"
     )
+
+
+def _missing(paper: Paper, there: list[str]) -> str:
+    """Which claims are not in a table of them, whose runs of their own are not made at its points.
+
+    >>> from types import SimpleNamespace as S
+    >>> _missing(S(claims=[S(id="A1"), S(id="A2"), S(id="A3")]), ["A2"])
+    ' Not in it are A1 and A3, whose runs it does not have.'
+    >>> _missing(S(claims=[S(id="A1")]), ["A1"])
+    ''
+    """
+    *some, last = [claim.id for claim in paper.claims if claim.id not in there] or [""]
+    if not last:
+        return ""
+    listed = f"are {', '.join(some)} and {last}" if some else f"is {last}"
+    return f" Not in it {listed}, whose runs it does not have."
 
 
 def _today(paper: Paper, found: dict[str, Any]) -> str:
@@ -292,6 +316,7 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
         f" and figures with many points have fewer of them here than above{shortened}: the first column may"
         " differ from there."
         f"{EARLIER if shown['earlier'] else ''}"
+        f"{_missing(paper, [claim['id'] for claim in shown['claims']])}"
     )
     made = f"<p>{said}</p>{table(['claim', *(s['title'] for s in shown['senders'])], rows, 'today')}"
     return made if shown["advised"] is None else f"{made}{_advised(paper, shown['advised'])}"

@@ -3,7 +3,7 @@
 - Run is every scheme on every topology in every set-up and variant, with the same seeds: the scenario file
   of the set-up's `scenarios` (or the topology's `file`) with what topology, set-up, scheme and variant
   `set`; a `set` may be by topology. A set-up may be of `full` alone, and the `sweeps` are: `key` at each of
-  `values`, on the first topology, with what the sweep `set`s.
+  `values`, on the first topology, with what the sweep `set`s. What of one every run has is its `always`.
 - Kept are all metrics by name, `QUEUE.column` and `PLACE.column` of every queue and marker, and
   `GROUP.column`, the mean over the flows of a group; `GROUP.delay` where `distributions` are measured; and
   what the paper has `computed` from them.
@@ -44,7 +44,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
         for topology in paper.topologies
         for schemes in _turns(paper, None)
     ]
-    return batches + (list(sweep_jobs(paper, quick)) if full else [])
+    return batches + list(sweep_jobs(paper, quick, full=full))
 
 
 def variants_of(paper: Paper) -> list[str]:
@@ -52,11 +52,22 @@ def variants_of(paper: Paper) -> list[str]:
     return ["", *(v.id for v in paper.variants if not v.flag("same_runs"))]
 
 
-def sweep_jobs(paper: Paper, quick: bool = False) -> Iterator[list[Job]]:
-    """Batches of all sweeps: one parameter varied at a time, on the first topology, few seeds."""
+def sweep_jobs(paper: Paper, quick: bool = False, *, full: bool = True) -> Iterator[list[Job]]:
+    """Batches of all sweeps: one parameter varied at a time, on the first topology, few seeds.
+
+    Without `full` the values and schemes that are `always` run.
+    """
     seeds = paper.seeds.whole("sweep_quick" if quick else "sweep") if paper.sweeps else 0
-    topology = paper.topologies[0].id
     for sweep in paper.sweeps:
+        topology = paper.topologies[0].id
+        if not full:
+            for part in sweep.tables("always"):
+                yield [
+                    _job(paper, Cell(part.id, topology, scheme, sweep=sweep.id, value=value), seeds)
+                    for value in part.words("values")
+                    for scheme in part.words("schemes")
+                ]
+            continue
         for setup in sweep.words("setups"):
             for schemes in _turns(paper, sweep):
                 yield [
