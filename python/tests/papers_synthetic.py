@@ -100,6 +100,7 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
                     "dropped_in": s,
                     "dropped_out": 10 * s,
                     "queue_mean": 2.5,
+                    "utilisation": 0.99,
                     "arrived_in": 6000,
                     "arrived_out": 4800,
                     "arrived_in_rate": 5e5,
@@ -167,6 +168,7 @@ AS_CLAIMED = {
     "core_out": {"rio": 546e3, "arm": 540e3, "ard": 530e3, "placebo": 540e3},
     "arrived_in": {"rio": 6000.0, "arm": 6000.0, "ard": 6000.0, "placebo": 6000.0},
     "queue_core": {"rio": 20.0, "arm": 20.0, "ard": 20.0, "placebo": 20.0},
+    "used": {"rio": 0.99, "arm": 0.99, "ard": 0.98, "placebo": 0.99},
     "queue_upstream": {"rio": 0.0, "arm": 0.0, "ard": 0.0, "placebo": 0.0},
 }
 
@@ -222,7 +224,7 @@ def cells(paper: Paper, **changes: float) -> dict[Cell, Measures]:
 
 
 def report(**changes: float) -> Report:
-    """A whole report of made-up figures, one sweep included."""
+    """A whole report of made-up figures, one sweep included and what the advice needs of another."""
     paper = papers.load("ard")
     made = cells(paper, **changes)
     claims = paper.module("claims")
@@ -235,6 +237,8 @@ def report(**changes: float) -> Report:
             for i, scheme in enumerate(("rio", "arm", "ard", "placebo")):
                 cell = Cell(setup, "four-flows", scheme, sweep=sweep["id"], value=value)
                 swept[cell] = measures(scheme, 1000 + i, traces=False)
+    advised = Cell("as-described", "four-flows", "rio", sweep="meter", value="24 kB")
+    swept[advised] = measures("rio", 1000, traces=False)
     derived = {c: [claims.derived("placebo", made[c])] for c in made if c.scheme == "placebo"}
     known = {job.cell: job for batch in jobs(paper, full=True) for job in batch}
     ran = {cell: Job(cell, len(SEEDS), known[cell].file, known[cell].values) for cell in swept}

@@ -454,9 +454,14 @@ def test_the_plan_counts_what_is_run() -> None:
     default, quick, full = plan("ard"), plan("ard", quick=True), plan("ard", full=True)
     judged = [job for job in default.jobs if not job.cell.sweep]
     # The narrow edge is run with --full only.
-    assert len(judged) == (len(SETUPS) - 1) * 2 * 4 * 2 == len(list(default.jobs))
+    assert len(judged) == (len(SETUPS) - 1) * 2 * 4 * 2
+    # Of the sweeps what the advice needs.
+    [swept] = [job.cell for job in default.jobs if job.cell.sweep]
+    assert str(swept) == "as-described / four-flows / rio / meter 24 kB"
     assert {job.seeds for job in judged} == {PAPER.about["seeds"]["full"]}
-    assert {job.seeds for job in quick.jobs} == {PAPER.about["seeds"]["quick"]}
+    seeds = PAPER.about["seeds"]
+    assert {job.seeds for job in quick.jobs if not job.cell.sweep} == {seeds["quick"]}
+    assert {job.seeds for job in quick.jobs if job.cell.sweep} == {seeds["sweep_quick"]}
     assert quick.runs < default.runs < full.runs
     assert default.cpu_seconds <= 130
     order = [job.cell.scheme for job in default.jobs]

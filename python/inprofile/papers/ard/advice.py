@@ -25,6 +25,8 @@ STUCK = 0.6
 WIDE = "100 packets"
 #: Round-trip times from one to eleven times the least.
 APART = "20..220 ms"
+#: The advised bucket, of a sweep that every run has.
+DEEP = ("meter", "24 kB")
 #: Bits of a packet on the wire, and the bottleneck's rate in bit/s.
 PACKET, RATE = 8 * 1040, 1.2e6
 LINES = {"rio": "No edge marker", "ard": "ARD", "placebo": "Blind drops"}
@@ -38,14 +40,19 @@ def figures(report: Report) -> dict[str, float]:
         return found
 
     first = report.paper.setups[0].id
-    none, ard = (fi(first, scheme) for scheme in ("rio", "ard"))
+    none, arm, ard = (fi(first, scheme) for scheme in ("rio", "arm", "ard"))
     none_full, ard_full, blind_full = (fi(FULL, scheme) for scheme in LINES)
+    deep = report.cell(first, "four-flows", "rio", "", *DEEP)
     jitter_full = fi(FULL, "rio", "jitter")
     none_twenty, ard_twenty, blind_twenty = (fi(FULL, s, topology="twenty-flows") for s in LINES)
     return {
         **known("none", none, SHARE),
         "ard": float(ard.mean()),
+        **known("arm", arm, SHARE),
+        **known("deep", deep["fi"], SHARE),
         **known("gain", ard - none),
+        **known("gain_arm", arm - none),
+        **_drawn(report),
         "none_full": float(none_full.mean()),
         "ard_full": float(ard_full.mean()),
         "blind_full": float(blind_full.mean()),
@@ -54,7 +61,7 @@ def figures(report: Report) -> dict[str, float]:
         "none_twenty": float(none_twenty.mean()),
         "ard_twenty": float(ard_twenty.mean()),
         "blind_twenty": float(blind_twenty.mean()),
-        "waits": float(report.cell(first, "four-flows", "rio")["queue_core"].mean()) * PACKET / RATE * 1e3,
+        "waits": float(deep["queue_core"].mean()) * PACKET / RATE * 1e3,
         **known("helps", blind_full - none_full),
         "runs": float(none_full.size),
         "stuck": float((none_full < STUCK).sum()),
@@ -65,6 +72,13 @@ def figures(report: Report) -> dict[str, float]:
         **_swept(report, "window", FULL, WIDE, "wide"),
         **_swept(report, "rtt", first, APART, "apart"),
     }
+
+
+def _drawn(report: Report) -> dict[str, float]:
+    """Set-ups drawn for the atlas: how many, and in which share RIO is the opposite of unfair."""
+    found = report.atlas or {"sobol": 0, "claims": []}
+    shares = {claim["id"]: claim["share_opposite"] for claim in found["claims"]}
+    return {"drawn": float(found["sobol"]), "drawn_fair": shares.get("A11", 0.0)}
 
 
 def _swept(report: Report, sweep: str, setup: str, value: str, name: str) -> dict[str, float]:
@@ -88,15 +102,19 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
         return cells[Cell(setup, "four-flows", scheme)]["fi"]
 
     first = paper.setups[0].id
-    none, ard = (fi(first, scheme) for scheme in ("rio", "ard"))
+    none, arm, ard = (fi(first, scheme) for scheme in ("rio", "arm", "ard"))
     none_full, ard_full, blind_full = (fi(FULL, scheme) for scheme in LINES)
     none_in, ard_in = (cells[Cell(first, "four-flows", scheme)]["total_in"] for scheme in ("rio", "ard"))
-    kept_in = ard_in / none_in
+    deep = cells[Cell(first, "four-flows", "rio", "", *DEEP)]["fi"]
     return [
-        Figure("none", "Jain's index, RIO and no edge marker (advised)", none, bounds=SHARE),
+        Figure(
+            "deep", "Jain's index, RIO and no edge marker, buckets of 24 kB (advised)", deep, bounds=SHARE
+        ),
+        Figure("none", "Jain's index, RIO and no edge marker", none, bounds=SHARE),
+        Figure("arm", "Jain's index, RIO and ARM", arm, bounds=SHARE),
         Figure("ard", "Jain's index, RIO and ARD", ard, bounds=SHARE),
         Figure("gain", "what ARD adds to RIO's index", ard - none),
-        Figure("kept", "IN throughput, RIO and ARD, of that without ARD", kept_in),
+        Figure("cost", "IN throughput that ARD costs behind RIO, of that without it", 1 - ard_in / none_in),
         Figure(
             "none_full", "Jain's index, full drop-tail buffer and no edge marker", none_full, bounds=SHARE
         ),

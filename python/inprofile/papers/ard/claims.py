@@ -424,6 +424,23 @@ def _level_words(s: Schemes) -> str:
     )
 
 
+def _told(claim: str, s: Schemes) -> str:
+    """The figures that the table of verdicts gives beside the word, of one topology."""
+    marked = ("rio", "arm", "ard")
+    if claim == "A1":
+        indices = ", ".join(f"{s[x]['fi'].mean():.3f}" for x in marked)
+        return f"{s.title}: {indices}"
+    if claim == "A3":
+        used = ", ".join(f"{100 * s[x]['used'].mean():.1f}" for x in marked)
+        ins = ", ".join(f"{100 * np.mean(ratios(s[x], s['rio'], 'total_in')):.1f}" for x in marked[1:])
+        return f"{s.title}: link used {used} %, IN {ins} % of {s.titles['rio']}'s"
+    if claim == "A12":
+        rates = ("lambda_in_before", "lambda_out_before", "tpr")
+        means = ", ".join(f"{s['ard'][rate].mean() / 1e3:.0f}" for rate in rates)
+        return f"{s.title}: {means} kbit/s"
+    return ""
+
+
 def derived(scheme: str, source: Measures) -> Mapping[str, object]:
     """Values of a scheme that follow from another's runs: the placebo drops as often as ARD did."""
     if scheme != "placebo":
@@ -448,10 +465,12 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
             comparisons: list[Comparison] = []
             numbers: list[Number] = []
             notes: list[str] = []
+            told: list[str] = []
             for topology in paper.topologies:
                 schemes = Schemes(paper, cells, setup.id, topology, variant)
                 comparisons += _CLAIMS[claim.id](schemes)
                 notes += _notes(claim.id, schemes)
+                told += [_told(claim.id, schemes)]
                 numbers += [
                     _number(paper, schemes, entry)
                     for entry in claim.tables("numbers")
@@ -459,7 +478,8 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
                 ]
             # Every marker that the claim is about is inert: its notes say so, measured.
             nothing = None if comparisons else "No comparison can be made: the markers do not act."
-            found.append(Finding(claim.id, setup.id, comparisons, numbers, notes, nothing))
+            figures = "; ".join(filter(None, told))
+            found.append(Finding(claim.id, setup.id, comparisons, numbers, notes, nothing, figures))
     return found
 
 

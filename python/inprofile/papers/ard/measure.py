@@ -123,6 +123,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         "core_in": core["arrived_in_rate"],
         "core_out": core["arrived_out_rate"],
         "queue_core": core["queue_mean"],
+        "used": core["utilisation"],
         "queue_upstream": upstream["queue_mean"],
     }
     sent = by_flow(flows, seeds, "sent_in") + by_flow(flows, seeds, "sent_out")

@@ -187,11 +187,12 @@ def renew(jobs: int | None = None) -> None:
 
 def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
     """Charts and a sentence for each sweep, from this run's cells or from those kept; figures by flow."""
-    ran = any(cell.sweep for cell in report.cells)
+    ran = report.full and any(cell.sweep for cell in report.cells)
     found = reduce(report.paper, report.cells) if ran else kept()
     known = {setup.id for setup in report.paper.setups}
     found["panels"] = [panel for panel in found["panels"] if panel["setup"] in known]
-    seeds = max((len(m.seeds) for c, m in report.cells.items() if c.sweep), default=found["seeds"])
+    swept = (len(m.seeds) for c, m in report.cells.items() if c.sweep)
+    seeds = max(swept, default=0) if ran else found["seeds"]
     when: list[dict[str, Any]] = []
     rest: list[dict[str, Any]] = []
     for sweep in shown(report.paper):
