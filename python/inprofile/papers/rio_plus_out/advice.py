@@ -1,4 +1,4 @@
-"""Paper B's advice: contracts kept under RIO and RI+O with small buckets, and with those printed."""
+"""Paper B's advice: contracts kept under RIO with larger buckets, and under RI+O and RIO with small ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 from ...charts import kinds as draw
 from ...charts.curves import curve
 from ...metrics.measures import Array, Measures
-from ...metrics.stats import SHARE
+from ...metrics.stats import FREE, SHARE
 from .. import Cell, Paper
 from ..advice import known
 from ..advice_today import Figure
-from .besides import best_effort_left, is_hurt
 from .experiments import UNIT
 from .shared import points, printed_table, profiles, titles
 
@@ -24,10 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["figures", "picture", "today"]
 
 SMALL = "fits-rates"
-#: The weight that RED usually has, and a bucket of a dozen round trips (bytes at 270 kbit/s): of sweeps.
-SLOW, LARGER = "0.002", 40_000
-#: Fig. 8: contracts of 2, 1 and 0.5 Mbit/s.
-CONTRACTS = {"two": 2.0, "one": 1.0, "half": 0.5}
+#: The weight that RED usually has: of a sweep.
+SLOW = "0.002"
+#: Buckets of two dozen round trips (bytes at 270 kbit/s), all else as printed: of a sweep that every run has.
+LARGER, LARGER_TITLE = 81_000, "RIO, larger buckets"
+DEEP = ("bucket", str(LARGER))
+#: Flows of a contract in the network of that name.
+TENS = 10
+#: Fig. 8: contracts of 2 Mbit/s.
+TWO = 2.0
 #: Milliseconds that a packet of 576 B waits for at 10 Mbit/s.
 WAIT = 576 * 8 / 10e6 * 1e3
 #: RIO with RI+O's own thresholds for all OUT packets: a sweep and its value.
@@ -35,88 +39,81 @@ TIGHT, TIGHT_TITLE = ("out", "10, 30, 0.1"), "RIO, lower thresholds"
 
 
 def figures(report: Report) -> dict[str, float]:
-    """Shares of contracts kept, what best effort gets (kbit/s) and how far the link is used."""
-    contracts = profiles(report.paper)
-    largest = max(contracts, key=lambda group: contracts[group])
-    rio, plus = (report.cell(SMALL, "table-1", s) for s in titles(report.paper))
+    """Shares of contracts kept, what best effort gets (kbit/s), how far the link is used, and waits (ms)."""
+    paper, first = report.paper, report.paper.setups[0].id
+    rio, plus = (report.cell(SMALL, "table-1", s) for s in titles(paper))
     tight = report.cell(SMALL, "table-1", "rio", "", *TIGHT)
-    printed = report.cell(report.paper.setups[0].id, "table-1", "rio")
-    printed_plus = report.cell(report.paper.setups[0].id, "table-1", "rio-plus-out")
-    slow_rio, slow = (report.cell(SMALL, "table-1", s, "", "w_q", SLOW) for s in titles(report.paper))
-    larger = report.cell(SMALL, "table-1", "rio", "", "bucket", str(LARGER))
-    left = best_effort_left(report.paper, report.cells, report.paper.setups[0].id)
-    kept = [known("least_rio", printed[f"throughput:{g}"] / r) for g, r in contracts.items()]
+    deep = report.cell(first, "table-1", "rio", "", *DEEP)
+    printed, printed_plus = (report.cell(first, "table-1", s) for s in titles(paper))
+    ten_rio, ten_plus = (report.cell(SMALL, "ten-flows", s) for s in titles(paper))
+    compared = {"rio": rio, "plus": plus, "tight": tight, "deep": deep}
     return {
-        **known("big_rio", rio[f"throughput:{largest}"] / contracts[largest]),
-        **known("big_tight", tight[f"throughput:{largest}"] / contracts[largest]),
-        **known("big_plus", plus[f"throughput:{largest}"] / contracts[largest]),
-        **known("slow_plus", slow[f"throughput:{largest}"] / contracts[largest]),
-        **known("slow_rio", slow_rio[f"throughput:{largest}"] / contracts[largest]),
-        **{f"printed_{s.replace('-', '_')}": _printed(report, s, largest) for s in titles(report.paper)},
-        **{
-            f"{name}_{words}": _kept_up_to(report, profile, scheme)
-            for name, profile in CONTRACTS.items()
-            for words, scheme in (("rio", "rio"), ("plus", "rio-plus-out"))
-        },
+        **{key: x for name, m in compared.items() for key, x in _of(paper, name, m).items()},
+        **known("slow_plus", _largest(paper, report.cell(SMALL, "table-1", "rio-plus-out", "", "w_q", SLOW))),
+        **{f"printed_{s.replace('-', '_')}": _printed(report, s) for s in titles(paper)},
+        "two_rio": _kept_up_to(report, TWO, "rio"),
+        "two_plus": _kept_up_to(report, TWO, "rio-plus-out"),
         "trips": LARGER * 8 / UNIT / 0.1,
-        "kilobytes": LARGER * contracts[largest] / UNIT / 1e3,
-        **known("bucket_rio", larger[f"throughput:{largest}"] / contracts[largest]),
-        "small_wait": float(rio["queue_mean"].mean()) * WAIT,
-        "larger_wait": float(larger["queue_mean"].mean()) * WAIT,
-        "printed_full": float(printed["utilisation"].mean()),
-        "printed_used": float(printed_plus["utilisation"].mean()),
+        "kilobytes": LARGER * max(profiles(paper).values()) / UNIT / 1e3,
+        **known("least_ten_rio", TENS * _least(paper, ten_rio)),
+        **known("least_ten_plus", TENS * _least(paper, ten_plus)),
+        **known("least_printed_rio", _least(paper, printed)),
+        "used_printed_rio": float(printed["utilisation"].mean()),
+        "used_printed_plus": float(printed_plus["utilisation"].mean()),
         **known("printed_less", printed["utilisation"] - printed_plus["utilisation"]),
-        **min(kept, key=lambda found: found["least_rio"]),
-        "hurt": float(sum(map(is_hurt, left))),
-        "kept_by_rio": float(len(left)),
-        **_drawn(report),
-        "be_rio": float(rio["throughput:be"].mean()) / 1e3,
-        "be_plus": float(plus["throughput:be"].mean()) / 1e3,
         **known("price", (rio["throughput:be"] - plus["throughput:be"]) / 1e3),
-        "used_rio": float(rio["utilisation"].mean()),
-        "used_plus": float(plus["utilisation"].mean()),
         **known("less_used", rio["utilisation"] - plus["utilisation"]),
     }
 
 
-def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
-    """What the largest contract and best effort get of one of today's senders, with the advised buckets."""
+def _of(paper: Paper, name: str, m: Measures) -> dict[str, float]:
+    """What is said of each scheme: its largest and its least contract, best effort, the link, the queue."""
+    return {
+        **known(f"big_{name}", _largest(paper, m)),
+        **known(f"least_{name}", _least(paper, m)),
+        **known(f"be_{name}", m["throughput:be"] / 1e3),
+        **known(f"used_{name}", m["utilisation"]),
+        f"wait_{name}": float(m["queue_mean"].mean()) * WAIT,
+    }
+
+
+def _largest(paper: Paper, m: Measures) -> Array:
+    """What the largest contract gets of its rate, by seed."""
     contracts = profiles(paper)
-    largest = max(contracts, key=lambda group: contracts[group])
+    group = max(contracts, key=lambda name: contracts[name])
+    return m[f"throughput:{group}"] / contracts[group]
+
+
+def _least(paper: Paper, m: Measures) -> Array:
+    """The least that any contract gets of its rate, by seed."""
+    return np.asarray(np.min([m[f"throughput:{g}"] / r for g, r in profiles(paper).items()], axis=0))
+
+
+def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
+    """What contracts and best effort get of one of today's senders, behind larger buckets and small ones."""
     rio, plus = (cells[Cell(SMALL, "table-1", scheme)] for scheme in titles(paper))
-    tight = cells[Cell(SMALL, "table-1", "rio", "", *TIGHT)]
-
-    def kept(m: Measures) -> Array:
-        return m[f"throughput:{largest}"] / contracts[largest]
-
-    def least(m: Measures) -> Array:
-        return np.asarray(np.min([m[f"throughput:{g}"] / r for g, r in contracts.items()], axis=0))
-
+    compared = (
+        ("deep", f"{LARGER_TITLE} (advised)", cells[Cell(paper.setups[0].id, "table-1", "rio", "", *DEEP)]),
+        ("rio", "RIO", rio),
+        ("plus", "RI+O", plus),
+        ("tight", TIGHT_TITLE, cells[Cell(SMALL, "table-1", "rio", "", *TIGHT)]),
+    )
     return [
-        Figure("big_plus", "share of the largest contract, RI+O (advised)", kept(plus)),
-        Figure("big_rio", "share of the largest contract, RIO", kept(rio)),
-        Figure("big_tight", "share of the largest contract, RIO with lower thresholds", kept(tight)),
-        Figure("least_plus", "least share of a contract, RI+O", least(plus)),
-        Figure("least_rio", "least share of a contract, RIO", least(rio)),
-        Figure("be_plus", "a best-effort flow, RI+O", plus["throughput:be"], "bit/s"),
-        Figure("be_rio", "a best-effort flow, RIO", rio["throughput:be"], "bit/s"),
-        Figure("used_plus", "use of the link, RI+O", plus["utilisation"], bounds=SHARE),
-        Figure("used_rio", "use of the link, RIO", rio["utilisation"], bounds=SHARE),
+        Figure(f"{name}_{of}", f"{words}, {scheme}", values(m), unit, bounds)
+        for name, words, unit, bounds, values in (
+            ("big", "share of the largest contract", "", FREE, lambda m: _largest(paper, m)),
+            ("least", "least share of a contract", "", FREE, lambda m: _least(paper, m)),
+            ("be", "a best-effort flow", "bit/s", FREE, lambda m: m["throughput:be"]),
+            ("used", "use of the link", "", SHARE, lambda m: m["utilisation"]),
+        )
+        for of, scheme, m in compared
     ]
 
 
-def _printed(report: Report, scheme: str, group: str) -> float:
-    """Table I: the share of a contract that the paper prints."""
-    contracts = profiles(report.paper)
-    at = list(contracts).index(group)
-    return printed_table(report.paper, scheme).numbers("throughput")[at] / contracts[group]
-
-
-def _drawn(report: Report) -> dict[str, float]:
-    """Set-ups drawn for the atlas: how many, and in which share RIO fails and RI+O keeps Table I."""
-    found = report.atlas or {"sobol": 0, "claims": []}
-    shares = {claim["id"]: claim["share_holds"] for claim in found["claims"]}
-    return {"drawn": float(found["sobol"]), "drawn_share": shares.get("B1b", 0.0)}
+def _printed(report: Report, scheme: str) -> float:
+    """Table I: the share of the largest contract, the last of the assured flows, that the paper prints."""
+    contracts = list(profiles(report.paper).values())
+    return printed_table(report.paper, scheme).numbers("throughput")[len(contracts) - 1] / contracts[-1]
 
 
 def _kept_up_to(report: Report, profile: float, scheme: str) -> float:
@@ -132,20 +129,19 @@ def _kept_up_to(report: Report, profile: float, scheme: str) -> float:
 
 
 def picture(report: Report) -> Mapping[str, Any]:
-    """Throughput over contract with small buckets, and the line on which a contract is just kept."""
-    names = titles(report.paper)
+    """Throughput over contract, and the line on which a contract is just kept."""
     contracts = profiles(report.paper)
+    shown = {
+        **{title: (SMALL, "table-1", scheme) for scheme, title in titles(report.paper).items()},
+        TIGHT_TITLE: (SMALL, "table-1", "rio", "", *TIGHT),
+        LARGER_TITLE: (report.paper.setups[0].id, "table-1", "rio", "", *DEEP),
+    }
     rows = [
-        draw.row(title, 100 * report.cell(SMALL, "table-1", scheme)[f"throughput:{g}"] / r, x=r / 1e3)
-        for scheme, title in names.items()
+        draw.row(title, 100 * report.cell(*cell)[f"throughput:{g}"] / r, x=r / 1e3)
+        for title, cell in shown.items()
         for g, r in contracts.items()
-    ]
-    tight = report.cell(SMALL, "table-1", "rio", "", *TIGHT)
-    rows += [
-        draw.row(TIGHT_TITLE, 100 * tight[f"throughput:{g}"] / r, x=r / 1e3) for g, r in contracts.items()
     ]
     ends = [
         {"scheme": "Contract", "x": r / 1e3, "mean": 100, "lo": 100, "hi": 100} for r in contracts.values()
     ]
-    shown = [*names.values(), TIGHT_TITLE, "Contract"]
-    return curve([*rows, *ends], shown, x="contract (kbit/s)", y="of the contract (%)")
+    return curve([*rows, *ends], [*shown, "Contract"], x="contract (kbit/s)", y="of the contract (%)")

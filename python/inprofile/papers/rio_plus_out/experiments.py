@@ -1,5 +1,7 @@
 """What is run for paper B: Table I, Fig. 1 and 2, points of Fig. 7 to 9, and what is varied one at a time.
 
+Of no figure are Table I's contracts with ten flows each: the advice needs them.
+
 A scenario file is RIO in the primary set-up. What a set-up changes, and what the atlas varies, is data:
 `bucket`, `starts_full`, `rtt` and `access` of `paper.toml` (of which each flow has its own), a set-up's
 `set`, `[[sweeps]]`. A variant replaces `starts_full`, `counted` or keys of the network, which are what
@@ -85,6 +87,8 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
             made += [*make.figures_1_2(), *make.figures(few)]
         elif setup.flag("advised"):
             made += make.figure_8(few, "advised")
+        if setup.flag("advised"):
+            made += make.both("ten-flows", "ten-flows", "study")
     for variant in paper.variants if full else ():
         for name in variant.words("setups"):
             made += _Maker(paper, paper.find("setups", name), quick, variant=variant.id).in_drops(few)
@@ -207,7 +211,7 @@ def _swept(paper: Paper, sweep: Entry, quick: bool, full: bool) -> Iterator[Job]
         about = sweep if full else parts[i]
         values: Sequence[Any] = about.get("values", every)
         if quick and values is every:
-            values = [every[0], every[-1]]
+            values = sweep.get("quick", [every[0], every[-1]])
         for value in values:
             bucket = key == "bucket"
             make = _Maker(paper, paper.find("setups", name), quick, float(value) if bucket else None)
@@ -223,14 +227,18 @@ def _swept(paper: Paper, sweep: Entry, quick: bool, full: bool) -> Iterator[Job]
 
 
 def _groups(paper: Paper, file: str) -> list[tuple[str, float]]:
-    """Groups of flows of a scenario file, and their profiles in bit/s (0: best effort)."""
-    return [(g["name"], _rate(g.get("contract"))) for g in _flows(str(paper.folder / file))]
+    """Groups of flows of a scenario file, and their profiles in bit/s (0: no bucket of their own)."""
+    return [
+        (g["name"], _rate(g.get("contract")) if g["marker"]["kind"] == "token_bucket" else 0.0)
+        for g in _flows(str(paper.folder / file))
+    ]
 
 
 class _Flows(TypedDict):
     """What is read of a group of flows in an experiment file."""
 
     name: str
+    marker: dict[str, str]
     contract: NotRequired[str]
 
 
