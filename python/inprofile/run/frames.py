@@ -32,4 +32,5 @@ def polars_frame(table: pa.Table) -> Any:
     import polars
 
     units = {name: unit for name, unit in units_of(table).items() if unit != "1"}
-    return polars.from_arrow(table).rename({name: f"{name} [{unit}]" for name, unit in units.items()})
+    frame: Any = polars.from_arrow(table)
+    return frame.rename({name: f"{name} [{unit}]" for name, unit in units.items()})
