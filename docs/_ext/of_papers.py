@@ -265,10 +265,11 @@ def _shares(paper: Paper, found: dict[str, Any], texts: bool) -> str:
     ]
     said = (
         f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs,"
-        f" {atlas['seeds']} seeds each. Holds: reproduced or mostly; open: in part, mixed, not shown or"
-        " without effect. With so few seeds much stays open, and a claim of many comparisons holds only where"
-        " two thirds of them do. A factor decides a claim if it explains how many of its comparisons hold and"
-        f" are opposite, even where the verdict is the same everywhere.{EARLIER if atlas['earlier'] else ''}"
+        f" {atlas['seeds']} seeds each{_left_out(atlas)}. Holds: reproduced or mostly; open: in part, mixed,"
+        " not shown or without effect. With so few seeds much stays open, and a claim of many comparisons"
+        " holds only where two thirds of them do. A factor decides a claim if it explains how many of its"
+        " comparisons hold and are opposite, even where the verdict is the same everywhere."
+        f"{EARLIER if atlas['earlier'] else ''}"
         f"{_missing(paper, [claim['id'] for claim in atlas['claims']])}"
     )
     heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
@@ -291,6 +292,12 @@ def _missing(paper: Paper, there: list[str]) -> str:
         return ""
     listed = f"are {', '.join(some)} and {last}" if some else f"is {last}"
     return f" Not in it {listed}, whose runs it does not have."
+
+
+def _left_out(atlas: dict[str, Any]) -> str:
+    """How many points an alternative that the reading rejects leaves out, at most."""
+    most = max(claim["left_out"] for claim in atlas["claims"])
+    return f", without up to {most} under alternatives that the reading rejects" if most else ""
 
 
 def _today(paper: Paper, found: dict[str, Any]) -> str:
@@ -338,8 +345,9 @@ def _advised(paper: Paper, shown: dict[str, Any]) -> str:
 
 
 def _counted(answer: dict[str, Any]) -> str:
-    """A verdict with its counts."""
-    return f"{answer['verdict'].words}, {_of(answer['holds'], answer['total'], answer['opposite'])}"
+    """A verdict with its counts, and why it is another word than they alone would give."""
+    why = f" ({answer['why']})" if answer["why"] else ""
+    return f"{answer['verdict'].words}, {_of(answer['holds'], answer['total'], answer['opposite'])}{why}"
 
 
 def _of(holds: int, total: int, opposite: int) -> str:

@@ -333,9 +333,9 @@ def test_fewer_drops_than_red_are_not_yet_those_of_even_spreading() -> None:
 def test_the_boundary_has_every_line_at_every_point() -> None:
     about = PAPER.top.table(boundary.NAME)
     made = list(boundary.jobs(PAPER))
-    assert len(made) == len(about.words("rates")) * len(about.words("spreads")) * 11
+    assert len(made) == len(about.words("rates")) * len(about.words("spreads")) * 13
     base = inprofile.load(PAPER.folder / "unequal-rtts.toml")
-    for job in made[:11]:
+    for job in made[:13]:
         base.with_(dict(job.values)).check()
     cells = {
         job.cell: Measures(
@@ -357,7 +357,7 @@ def test_the_boundary_has_every_line_at_every_point() -> None:
     assert first["paper"]["wait_ms"] == 216.0
     assert first["paper"]["over_red"][0] == pytest.approx(0.18, abs=0.01)
     # As good as a victim drawn at random is not worth the accounts.
-    assert boundary.pays(first["paper"]) == "no"
+    assert boundary.pays(first["paper"]) == boundary.pays(first["paper"], boundary.LITERAL) == "no"
     where, otherwise = boundary.tables(told)
     assert all(len(row) == len(t.heads) for t in (where, otherwise) for row in t.rows)
     assert where.rows[0][where.heads.index("FDD-RED − RED")].startswith("0.18 [0.1")

@@ -150,7 +150,7 @@ def of_today(found: Mapping[str, Any] | None) -> dict[str, float]:
 
 
 def advised(paper: Paper, about: Mapping[str, Any]) -> Cell:
-    """The cell that `experiment` names: set-up, network, scheme, and sweep and value where it is of one.
+    """The cell that `experiment` names: set-up, network, scheme, and variant, or sweep and value, if any.
 
     `first` is the paper's first set-up.
     """
@@ -158,9 +158,10 @@ def advised(paper: Paper, about: Mapping[str, Any]) -> Cell:
 
 
 def cell_at(paper: Paper, written: Sequence[str]) -> Cell:
-    """A cell as `advice.toml` names it."""
+    """A cell as `advice.toml` names it: a fourth word alone is a variant."""
     setup, topology, scheme, *point = written
-    return Cell(paper.setups[0].id if setup == "first" else setup, topology, scheme, "", *point)
+    variant, point = (point[0], []) if len(point) == 1 else ("", point)
+    return Cell(paper.setups[0].id if setup == "first" else setup, topology, scheme, variant, *point)
 
 
 def known(name: str, values: Iterable[float], bounds: Bounds = FREE) -> dict[str, float]:

@@ -58,6 +58,8 @@ def _wide(report: Report) -> dict[str, float]:
         },
         **known("fq_less_used", red["utilisation"] - fq["utilisation"]),
         **known("more_drops", fdd["drops"] / red["drops"] - 1),
+        **known("fq_more_drops", fq["drops"] / red["drops"] - 1),
+        **known("fq_lead", fq["fi"] - fdd["fi"]),
     }
 
 
@@ -104,12 +106,26 @@ def _where(report: Report) -> dict[str, float]:
 
 def _by_reading(report: Report) -> dict[str, float]:
     """The index in the network in which RED is unfair where Fig. 2 is read otherwise."""
-    last = boundary.found(report.paper, report.cells)["points"][-1]["paper"]
-    ends = ("", "_lo", "_hi")
+    points = boundary.found(report.paper, report.cells)["points"]
+    last, ends = points[-1]["paper"], ("", "_lo", "_hi")
+    # Of those at which it does not pay, the one with the widest spread for RED's wait.
+    near = max((p for p in points if boundary.pays(p["paper"]) != "yes"), key=boundary.ratio)["paper"]
+    figures = {line: last[line] for line in boundary.READINGS}
+    figures |= {
+        "near_red": near["red"],
+        "near_literal": near[boundary.LITERAL],
+        "near_gain": near["over_red"],
+        "near_literal_gain": near[f"{boundary.LITERAL}_over_red"],
+    }
+    figures |= {
+        f"least_fq_lead{who}": min(
+            ([-x for x in (p[at][f"over_{boundary.FQ}"][i] for i in (0, 2, 1))] for p in points),
+            key=lambda f: f[0],
+        )
+        for who, at in (("", "paper"), ("_cubic", "linux"))
+    }
     return {
-        f"{line}{end}": figure
-        for line in boundary.READINGS
-        for end, figure in zip(ends, last[line], strict=True)
+        f"{name}{end}": x for name, figure in figures.items() for end, x in zip(ends, figure, strict=True)
     }
 
 
@@ -141,6 +157,20 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
             Figure(f"fdd{name}", f"{index}, FDD-RED: {where}", fdd["fi"], bounds=SHARE),
             Figure(f"gain{name}", f"what FDD-RED adds to the index: {where}", fdd["fi"] - red["fi"]),
         ]
+        if name == "":
+            fq = cells[Cell(setup, topology, "fdd", boundary.FQ)]
+            made += [
+                Figure("fq", f"{index}, FQ-CoDel: {where}", fq["fi"], bounds=SHARE),
+                Figure("fq_lead", f"what FQ-CoDel adds to FDD-RED's index: {where}", fq["fi"] - fdd["fi"]),
+                *(
+                    Figure(f"{who}_drops", f"packets dropped, {title}: {where}", m["drops"], "packets")
+                    for who, title, m in (
+                        ("red", "RED", red),
+                        ("fdd", "FDD-RED", fdd),
+                        ("fq", "FQ-CoDel", fq),
+                    )
+                ),
+            ]
     return made
 
 

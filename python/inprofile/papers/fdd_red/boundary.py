@@ -30,12 +30,15 @@ PAYS = 0.05
 #: Of the table that says where it pays.
 HEADS = (
     *("link", "round trips", "wait (ms)", "ratio", "RED", "FDD-RED", "FDD-RED − RED", "victim at random"),
-    *("pays", "CUBIC: RED", "CUBIC: FDD-RED", "CUBIC: pays"),
+    *("FQ-CoDel", "pays", "pays with “latest” to the letter"),
+    *("CUBIC: RED", "CUBIC: FDD-RED", "CUBIC: FQ-CoDel", "CUBIC: pays"),
 )
+#: The line that reads Fig. 2's "latest time" to the letter, and the variant that is no reading.
+LITERAL, FQ = "newest", "fq-codel"
 #: Lines that read Fig. 2 otherwise in one place, by their heads.
 READINGS: Mapping[str, str] = {
     "newest": "partner: lost a packet last",
-    "partner": "the partner alone is charged",
+    "partner": "the partner alone is charged (ours)",
     "tail": "the victim's last packet",
     "early": "without overflow",
     "base": "round trips without the queue",
@@ -45,6 +48,7 @@ LINES: Mapping[str, tuple[str, Mapping[str, object], tuple[str, ...]]] = {
     "red": ("red", {}, ("paper", "linux")),
     "fdd": ("fdd", {}, ("paper", "linux")),
     "blind": ("fdd", {"links.bottleneck.queue.victim_flow": "random"}, ("paper", "linux")),
+    FQ: ("fdd", {}, ("paper", "linux")),
     "base": ("fdd", {"links.bottleneck.queue.rtt": "base"}, ("paper",)),
     "newest": ("fdd", {"links.bottleneck.queue.latest": "newest"}, ("paper",)),
     "partner": ("fdd", {"links.bottleneck.queue.charge": "partner"}, ("paper",)),
@@ -54,15 +58,16 @@ LINES: Mapping[str, tuple[str, Mapping[str, object], tuple[str, ...]]] = {
 
 
 def jobs(paper: Paper) -> Iterator[Job]:
-    """Every point: RED, FDD-RED, a victim at random, and round-trip times without the queue."""
+    """Every point: RED, FDD-RED, a victim at random, FQ-CoDel, and other readings of Fig. 2."""
     about = paper.top.table(NAME)
     setup = paper.find("setups", about.word("setup"))
     topology = paper.find("topologies", about.word("topology"))
     ledger = {**paper.find("schemes", "fdd").changes, **setup.table("fdd")}
+    fq = paper.find("variants", FQ).changes
     for rate, spread in _points(paper):
         there = {**setup.changes, "links.bottleneck.rate": rate, "flows.tcp.rtt": spread, "monitors": []}
         for line, (scheme, more, senders) in LINES.items():
-            queue = {**ledger, **more} if scheme == "fdd" else {}
+            queue = fq if line == FQ else {**ledger, **more} if scheme == "fdd" else {}
             for who in senders:
                 cell = Cell(setup.id, topology.id, scheme, "", NAME, f"{rate}, {spread}, {line}, {who}")
                 made = {**there, **queue, **_sender(who)}
@@ -107,7 +112,10 @@ def _at(lines: Mapping[str, Measures], rate: str) -> dict[str, Any]:
         told[line] = _interval(m["fi"], SHARE)
         if line != "fdd":
             told[f"over_{line}"] = _interval(fdd["fi"] - m["fi"], UNLIKE)
-    told["drops"] = [round(float(m["drops"].mean()), 1) for m in (red, fdd)]
+    if LITERAL in lines:
+        leads = ((rival, lines[LITERAL]["fi"] - lines[rival]["fi"]) for rival in ("red", "blind"))
+        told |= {f"{LITERAL}_over_{rival}": _interval(lead, UNLIKE) for rival, lead in leads}
+    told["drops"] = [round(float(m["drops"].mean()), 1) for m in (red, fdd, lines[FQ])]
     return told
 
 
@@ -132,15 +140,15 @@ def found(paper: Paper, cells: Mapping[Cell, Measures]) -> dict[str, Any]:
     return reduce(paper, cells) if any(cell.sweep == NAME for cell in cells) else kept()
 
 
-def pays(at: Mapping[str, Any]) -> str:
-    """Whether FDD-RED's index is shown to exceed RED's and a random victim's by what counts.
+def pays(at: Mapping[str, Any], reading: str = "") -> str:
+    """Whether FDD-RED's index, or a reading's, is shown to exceed RED's and a random victim's by what counts.
 
     >>> pays({"over_red": [0.2, 0.15, 0.25], "over_blind": [0.1, 0.06, 0.2]})
     'yes'
     >>> pays({"over_red": [0.01, 0.0, 0.02], "over_blind": [0.4, 0.3, 0.5]})
     'no'
     """
-    leads = [at["over_red"], at["over_blind"]]
+    leads = [at[f"{reading}{'_' if reading else ''}over_{rival}"] for rival in ("red", "blind")]
     if all(lo > PAYS for _, lo, _ in leads):
         return "yes"
     return "no" if any(hi < PAYS for _, _, hi in leads) else "open"
@@ -175,7 +183,9 @@ def tables(told: Mapping[str, Any]) -> list[Table]:
     pays_caption = (
         f"{network} Wait: the mean in RED's queue. Ratio: the longest round trip less the shortest,"
         f" over that wait. It pays (“yes”) where FDD-RED's index is shown to be {PAYS:g} above RED's and"
-        " above that of a victim at random (our bound)."
+        " above that of a victim at random (our bound), “no” where one of both is shown to be less."
+        " “Latest” to the letter: Fig. 2 charges, beside the arrival's flow, the one whose last drop is the"
+        " latest; we read that as longest ago. FQ-CoDel: target 20 ms, interval 400 ms."
     )
     readings_caption = (
         f"{network} FDD-RED as above (the partner's last drop is longest ago, both are charged, the victim's"
@@ -190,10 +200,10 @@ def tables(told: Mapping[str, Any]) -> list[Table]:
                 *place,
                 number(own["wait_ms"], 2),
                 number(ratio(p), 2),
-                *(_shown(own[name]) for name in ("red", "fdd", "over_red", "blind")),
+                *(_shown(own[name]) for name in ("red", "fdd", "over_red", "blind", FQ)),
                 pays(own),
-                _shown(under["red"]),
-                _shown(under["fdd"]),
+                pays(own, LITERAL),
+                *(_shown(under[name]) for name in ("red", "fdd", FQ)),
                 pays(under),
             )
         )

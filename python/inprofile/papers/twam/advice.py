@@ -10,13 +10,12 @@ import numpy as np
 from ...charts import kinds as draw
 from ...charts.curves import curve
 from ...metrics.measures import Array, Measures
-from ...metrics.stats import SHARE
+from ...metrics.stats import FREE, SHARE
 from .. import Cell, Paper
-from ..advice import known
+from ..advice import committed, known
 from ..advice_today import Figure
-from ..judge import Verdict
-from .experiments import ALONE, BASELINE, HIGH, OURS, cell_of
-from .measure import contracts, fairness
+from .experiments import ALONE, BASELINE, HIGH, OURS, QUEUES, RAISED, cell_of
+from .measure import contracts
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -25,158 +24,181 @@ __all__ = ["figures", "picture", "today"]
 
 #: TWAM without DWRED, with the thresholds that are printed.
 ALONE_LOW = "twam-wred"
-#: The other reading of Eq. (3), among the variants.
-WEIGHTED = "weighted"
+#: Other readings of Eq. (3), of Eq. (4) and (5), and of what TSW2CM marks, among the variants.
+WEIGHTED, BOTH_COLOURS, ALL_OUT = "weighted", "both-colours", "all-out"
 SPARE, SOLD = "scenario-2", "scenario-1"
-#: Set-ups by their places: the rival's thresholds like ours, and as printed.
-LIKE, PRINTED = 0, 1
+#: Where a later hop is narrower than the edge knows.
+LATER = "later"
+#: What is run where the edge's own hop is the narrowest and where a later one is, by name: scheme, networks.
+RIVALS = {
+    "alone": (ALONE, SPARE, LATER),
+    "raised": (RAISED, SPARE, LATER),
+    "queues": (QUEUES, "queues", "queues-later"),
+}
 
 
-def _found(report: Report, setup: int, topology: str, scheme: str) -> Measures:
+def _found(report: Report, topology: str, scheme: str) -> Measures:
+    """What was run with the rival's thresholds like ours."""
     paper = report.paper
-    made: Measures = report.cells[cell_of(paper, paper.setups[setup].id, topology, scheme)]
+    made: Measures = report.cells[cell_of(paper, paper.setups[0].id, topology, scheme)]
     return made
 
 
 def figures(report: Report) -> dict[str, float]:
-    """Jain's index of throughput over contract, use of the link and waits: the paper's and its rivals'.
+    """Jain's index of throughput over contract, contracts kept and waits: the paper's and its rivals'.
 
     Alone: TWAM, with thresholds of WRED under which packets wait as under DWRED; tuned: TSW2CM, likewise.
     """
     topology = report.paper.find("topologies", SPARE)
     capacity, sold = topology.number("capacity"), contracts(report.paper, topology)
-    ours, like, tuned, alone, low = (
-        _found(report, LIKE, SPARE, s) for s in (OURS, BASELINE, HIGH, ALONE, ALONE_LOW)
-    )
-    printed = _found(report, PRINTED, SPARE, BASELINE)
-    ours_full, like_full = (_found(report, LIKE, SOLD, s) for s in (OURS, BASELINE))
-
-    def mean(m: Measures, what: str, unit: float = 1.0) -> float:
-        return float(m[what].mean()) / unit
+    ours, tuned, alone, low = (_found(report, SPARE, s) for s in (OURS, HIGH, ALONE, ALONE_LOW))
+    ours_full, like_full = (_found(report, SOLD, s) for s in (OURS, BASELINE))
+    one, turns = (_found(report, "two-paths", scheme) for scheme in ("one-queue", "drr"))
 
     def least(name: str, m: Measures) -> dict[str, float]:
         each = [known(name, m[f"x.{i}"] / rate) for i, rate in enumerate(sold, 1)]
         return min(each, key=lambda found: found[name])
 
-    def got(m: Measures, rate: float) -> float:
-        """What a flow of a contract gets, in Mbit/s."""
-        return float(np.mean([m[f"x.{i + 1}"] for i in np.flatnonzero(sold == rate)])) / 1e6
-
-    small, large, left = float(sold.min()), float(sold.max()), capacity - float(sold.sum())
-    way, way_tuned = (_of_the_way(m, sold, capacity) for m in (alone, tuned))
-    paths = report.paper.find("topologies", "two-paths").id
-    one, turns = (_found(report, LIKE, paths, scheme) for scheme in ("one-queue", "drr"))
     return {
-        "ours": mean(ours, "fi"),
-        "alone": mean(alone, "fi"),
-        "low": mean(low, "fi"),
-        **known("way", way),
-        **known("way_tuned", way_tuned),
-        **_lost(report),
+        **_beside(report),
+        **_otherwise(report),
+        "ours": float(ours["fi"].mean()),
         **known("gain", alone["fi"] - tuned["fi"]),
         **known("less", alone["fi"] - ours["fi"]),
-        **least("least_alone", alone),
-        "small": got(alone, small),
-        "large": got(alone, large),
-        "small_tuned": got(tuned, small),
-        "large_tuned": got(tuned, large),
-        "small_fair": small * capacity / float(sold.sum()) / 1e6,
-        "large_fair": large * capacity / float(sold.sum()) / 1e6,
-        # What the index is where all get the same beyond their contracts.
-        "even": float(fairness((sold + left / len(sold)) / sold)),
-        "one_queue": mean(one, "fi"),
-        "turns": mean(turns, "fi"),
+        **known("fuller", (alone["total"] - tuned["total"]) / capacity),
+        **known("longer", (ours["delay"] - alone["delay"]) * 1e3),
+        "small_fair": float(sold.min()) * capacity / float(sold.sum()) / 1e6,
+        "large_fair": float(sold.max()) * capacity / float(sold.sum()) / 1e6,
+        "one_queue": float(one["fi"].mean()),
         **known("by_turns", turns["fi"] - one["fi"]),
+        **least("least_ours", ours),
+        **least("least_tuned", tuned),
         **least("full_ours", ours_full),
         **least("full_like", like_full),
-        "wait_alone": mean(alone, "delay", 1e-3),
-        "wait_low": mean(low, "delay", 1e-3),
-        **known("longer", (ours["delay"] - alone["delay"]) * 1e3),
-        "used_low": mean(low, "total", capacity),
-        "used_alone": mean(alone, "total", capacity),
+        "wait_low": float(low["delay"].mean()) * 1e3,
         **known("unused", (alone["total"] - low["total"]) / capacity),
-        **known("as_fair", alone["fi"] - low["fi"]),
-        "rto_ours": mean(ours, "timeouts"),
-        "rto_alone": mean(alone, "timeouts"),
-        "like": mean(like, "fi"),
-        "tuned": mean(tuned, "fi"),
-        "printed": mean(printed, "fi"),
-        **known("lead", ours["fi"] - tuned["fi"]),
-        **known("handicap", like["fi"] - printed["fi"]),
-        **least("least_ours", ours),
-        **least("least_like", like),
-        **least("least_tuned", tuned),
-        "used_like": mean(like, "total", capacity),
-        **known("fuller", (alone["total"] - tuned["total"]) / capacity),
-        "wait_ours": mean(ours, "delay", 1e-3),
-        "wait_like": mean(like, "delay", 1e-3),
-        **known("waits", (ours["delay"] - like["delay"]) * 1e3),
-        "ours_full": mean(ours_full, "fi"),
-        "like_full": mean(like_full, "fi"),
-        **known("lead_full", ours_full["fi"] - like_full["fi"]),
     }
 
 
-def _of_the_way(m: Measures, sold: Array, capacity: float) -> Array:
-    """How far shares of what is not sold lie from equal ones (0) towards those in proportion (1), by seed.
+def _rivals(paper: Paper, cells: Mapping[Cell, Measures]) -> dict[str, Measures]:
+    """TWAM with WRED and what does without it, by name; `_later` where a later hop is narrower."""
+    first = paper.setups[0].id
+    return {
+        f"{name}{where}": cells[cell_of(paper, first, place, scheme)]
+        for name, (scheme, *places) in RIVALS.items()
+        for where, place in zip(("", "_later"), places, strict=True)
+    }
 
-    The slope of what each flow gets beyond its contract over what it would get in proportion (least squares).
+
+def _least(m: Measures, sold: Array) -> Array:
+    """The least that a flow gets of its contract, by seed."""
+    return np.asarray(np.min([m[f"x.{i}"] / rate for i, rate in enumerate(sold, 1)], axis=0))
+
+
+def _beside(report: Report) -> dict[str, float]:
+    """Index, contracts kept and wait beside a meter told the link's rate and a queue for each contract."""
+    paper, found = report.paper, _rivals(report.paper, report.cells)
+    sold = contracts(paper, paper.find("topologies", SPARE))
+    made: dict[str, float] = {}
+    for name, m in found.items():
+        made |= known(f"index_{name}", m["fi"], SHARE)
+        made |= known(f"kept_{name}", _least(m, sold))
+        made[f"delay_{name}"] = float(m["delay"].mean()) * 1e3
+        for size, rate in (("small", sold.min()), ("large", sold.max())):
+            of_it = [m[f"x.{i + 1}"] for i in np.flatnonzero(sold == rate)]
+            made[f"{size}_{name}"] = float(np.mean(of_it)) / 1e6
+    for name in ("raised", "queues"):
+        for where in ("", "_later"):
+            made |= known(f"over_{name}{where}", found[f"alone{where}"]["fi"] - found[f"{name}{where}"]["fi"])
+    made |= known("sooner_later", 1e3 * (found["raised_later"]["delay"] - found["alone_later"]["delay"]))
+    return made
+
+
+def _otherwise(report: Report) -> dict[str, float]:
+    """The index under other readings, and the largest contract's share under one of the rival's.
+
+    Without `--full` they are of the last whole run.
     """
-    left = capacity - float(sold.sum())
-    wanted = left * sold / sold.sum() - left / len(sold)
-    beyond = np.stack([m[f"x.{i}"] for i in range(1, len(sold) + 1)], axis=1) - sold
-    return np.asarray(beyond @ wanted / (wanted @ wanted))
+    paper = report.paper
+    kept = (committed(paper) or ({}, {}))[1]
+    sold = contracts(paper, paper.find("topologies", SPARE))
 
+    def largest(m: Measures) -> Array:
+        found = [m[f"x.{i + 1}"] / sold.max() for i in np.flatnonzero(sold == sold.max())]
+        return np.asarray(np.mean(found, axis=0))
 
-def _lost(report: Report) -> dict[str, float]:
-    """How many claims are reproduced in the first set-up, and how many of them not so with Σ(r·W)."""
-    first = report.paper.setups[0].id
-    other = {j.claim: j.verdict for j in report.variants.get(WEIGHTED, ()) if j.setup == first}
-    sound = {j.claim for j in report.judged if j.setup == first and j.verdict is Verdict.REPRODUCED}
-    under = {c: other.get(c) or report.kept_under(c, first).get(WEIGHTED) for c in sound}
-    told = {c: verdict for c, verdict in under.items() if verdict is not None}
-    lost = sum(verdict is not Verdict.REPRODUCED for verdict in told.values())
-    return {"reproduced": float(len(told)), "lost": float(lost)}
+    made: dict[str, float] = {}
+    for name, scheme, variant, bounds in (
+        ("weighted", OURS, WEIGHTED, SHARE),
+        ("both", OURS, BOTH_COLOURS, SHARE),
+        ("all_out", BASELINE, ALL_OUT, FREE),
+    ):
+        m = report.cells.get(cell_of(paper, paper.setups[0].id, SPARE, scheme, variant))
+        if m is None:
+            made |= {key: kept[key] for key in (name, f"{name}_lo", f"{name}_hi") if key in kept}
+        else:
+            made |= known(name, largest(m) if scheme == BASELINE else m["fi"], bounds)
+    return made
 
 
 def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     """The same of one of today's senders, with 30 of 50 Mbit/s sold."""
     topology = paper.find("topologies", SPARE)
     sold = contracts(paper, topology)
-    alone, tuned, ours = (
-        cells[cell_of(paper, paper.setups[LIKE].id, SPARE, scheme)] for scheme in (ALONE, HIGH, OURS)
+    tuned, ours = (cells[cell_of(paper, paper.setups[0].id, SPARE, s)] for s in (HIGH, OURS))
+    found = _rivals(paper, cells)
+    alone, raised, queues = (found[name] for name in ("alone", "raised", "queues"))
+    index, capacity = "Jain's index of throughput over contract", topology.number("capacity")
+    meter, queue, later = (
+        "TSW2CM with rates raised",
+        "a queue per contract at the edge",
+        "a later hop of 40 Mbit/s",
     )
-    index = "Jain's index of throughput over contract"
-
-    def least(m: Measures) -> Array:
-        return np.asarray(np.min([m[f"x.{i}"] / rate for i, rate in enumerate(sold, 1)], axis=0))
-
     return [
         Figure("alone", f"{index}, TWAM + WRED (advised)", alone["fi"], bounds=SHARE),
         Figure("tuned", f"{index}, TSW2CM + WRED that lets packets wait as long", tuned["fi"], bounds=SHARE),
+        Figure("raised", f"{index}, {meter} to 50 Mbit/s in all", raised["fi"], bounds=SHARE),
+        Figure("queues", f"{index}, {queue}", queues["fi"], bounds=SHARE),
         Figure("ours", f"{index}, TWAM + DWRED", ours["fi"], bounds=SHARE),
         Figure("gain", "what TWAM adds to the index, both with WRED", alone["fi"] - tuned["fi"]),
+        Figure("over_raised", f"what TWAM adds to that of {meter}", alone["fi"] - raised["fi"]),
+        Figure("over_queues", f"what TWAM adds to that of {queue}", alone["fi"] - queues["fi"]),
         Figure("less", "what WRED adds to DWRED's index, both with TWAM", alone["fi"] - ours["fi"]),
-        Figure("least", "the least kept of a contract, TWAM + WRED", least(alone)),
-        Figure("least_tuned", "the least kept of a contract, TSW2CM + WRED", least(tuned)),
+        Figure("least", "the least kept of a contract, TWAM + WRED", _least(alone, sold)),
+        Figure("least_tuned", "the least kept of a contract, TSW2CM + WRED", _least(tuned, sold)),
+        Figure("least_raised", f"the least kept of a contract, {meter}", _least(raised, sold)),
+        Figure("least_queues", f"the least kept of a contract, {queue}", _least(queues, sold)),
         Figure("wait", "wait in the queues, TWAM + WRED", alone["delay"] * 1e3, "ms"),
-        Figure("used", "use of the link, TWAM + WRED", alone["total"] / topology.number("capacity")),
+        Figure("wait_raised", f"wait in the queues, {meter}", raised["delay"] * 1e3, "ms"),
+        Figure("wait_queues", f"wait in the queues, {queue}", queues["delay"] * 1e3, "ms"),
+        Figure("used", "use of the link, TWAM + WRED", alone["total"] / capacity),
+        Figure("used_queues", f"use of the link, {queue}", queues["total"] / capacity),
+        *(
+            Figure(f"{what}{name}_later", f"{words}, {title}: {later}", values(found[f"{name}_later"]), unit)
+            for what, words, values, unit in (
+                ("", index, lambda m: m["fi"], ""),
+                ("least_", "the least kept of a contract", lambda m: _least(m, sold), ""),
+                ("wait_", "wait in the queues", lambda m: m["delay"] * 1e3, "ms"),
+            )
+            for name, title in (("alone", "TWAM + WRED"), ("raised", meter), ("queues", queue))
+        ),
     ]
 
 
 def picture(report: Report) -> Mapping[str, Any]:
-    """Throughput over contract: TWAM with WRED and with DWRED, the baseline tuned and as printed."""
+    """Throughput over contract: TWAM with WRED and with DWRED, and what does without TWAM."""
     topology = report.paper.find("topologies", SPARE)
     sold = contracts(report.paper, topology)
     lines = {
-        "TWAM + WRED": (LIKE, ALONE),
-        "TWAM + DWRED": (LIKE, OURS),
-        "TSW2CM + WRED": (LIKE, HIGH),
-        "TSW2CM + WRED as printed": (PRINTED, BASELINE),
+        "TWAM + WRED": (SPARE, ALONE),
+        "TWAM + DWRED": (SPARE, OURS),
+        "TSW2CM + WRED": (SPARE, HIGH),
+        "TSW2CM, rates raised": (SPARE, RAISED),
+        "Queue per contract": ("queues", QUEUES),
     }
     rows = []
-    for title, (setup, scheme) in lines.items():
-        m = _found(report, setup, SPARE, scheme)
+    for title, (place, scheme) in lines.items():
+        m = _found(report, place, scheme)
         for rate in np.unique(sold):
             of_it = [m[f"x.{i + 1}"] / rate for i in np.flatnonzero(sold == rate)]
             rows.append(draw.row(title, np.mean(of_it, axis=0), x=float(rate) / 1e6))

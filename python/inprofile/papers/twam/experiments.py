@@ -13,7 +13,8 @@ from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
 __all__ = [
-    "ALONE", "BASELINE", "HIGH", "LOW", "OURS", "STATIC", "TOLD", "cell_of", "jobs", "late", "measured"
+    "ALONE", "BASELINE", "HIGH", "LOW", "OURS", "QUEUES", "RAISED", "STATIC", "TOLD",
+    "cell_of", "jobs", "late", "measured",
 ]  # fmt: skip
 
 #: What the paper compares with.
@@ -28,6 +29,8 @@ LOW, HIGH = "tsw2cm-low", "tsw2cm-high"
 STATIC, TOLD = "twam-wred", "tsw2cm-dwred"
 #: TWAM without DWRED, with thresholds behind which packets wait as long in scenario 2.
 ALONE = "twam-wred-high"
+#: What does without TWAM: a rate meter that is told all of the link; a queue for each contract at the edge.
+RAISED, QUEUES = "tsw2cm-raised", "queue-per-contract"
 
 
 def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str = "") -> Cell:
@@ -116,8 +119,10 @@ def _assumed(paper: Paper, cell: Cell, topology: Entry, quick: bool) -> dict[str
     scheme = paper.find("schemes", cell.scheme)
     static = scheme.word("core") == "static"
     change: Mapping[str, Any] = paper.find("variants", cell.variant) if cell.variant else {}
+    promised = about.numbers("contracts")
+    raised = scheme.number("raised_to") / sum(promised) if "raised_to" in scheme else 1.0
     values: dict[str, object] = {
-        "flows.af.contract": [f"{r / 1e6:g} Mbit/s" for r in about.numbers("contracts")],
+        "flows.af.contract": [f"{raised * r / 1e6:g} Mbit/s" for r in promised],
         "flows.af.rtt": f"{about.number('rtt') * 1e3:g} ms",
     }
     if "late" in topology:

@@ -23,8 +23,8 @@ __all__ = ["PACKET", "contracts", "fairness", "measure", "relative_error", "with
 
 #: A full packet on the wire, in bits.
 PACKET = 8 * 1040.0
-#: Groups of flows of the assured class.
-ASSURED = ("af", "far")
+#: The group of flows that are not of the assured class.
+PRIORITY = "ef"
 
 
 def contracts(paper: Paper, topology: Entry) -> Array:
@@ -113,7 +113,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
 def _assured(flows: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
-    return flows.filter(pc.field("group").isin(ASSURED))
+    return flows.filter(pc.field("group") != PRIORITY)
 
 
 def _window(result: Result) -> tuple[float, float]:
@@ -125,8 +125,7 @@ def _window(result: Result) -> tuple[float, float]:
 def _queues(table: pa.Table, topology: Entry, seeds: tuple[int, ...]) -> dict[str, Array]:
     """Means, losses and delay of the assured queues on the way."""
     hops = [
-        rows(table, seeds, queue=hop)
-        for hop in (topology.words("hops") if "hops" in topology else ["shared"])
+        rows(table, seeds, queue=hop) for hop in topology.words("hops" if "hops" in topology else "links")
     ]
     values = {f"queue.{n}": hop["queue_mean"] for n, hop in enumerate(hops, 1)}
     # Little's law: the time in a queue is what waits over the rate at which packets pass.

@@ -45,9 +45,9 @@ CAPTION = (
     " named first: the one with the fewest settings, then the one whose queue keeps the fewest"
     " averages. Settings and figures are of that one; what is kept is the mean over the ten contracts,"
     " each counted up to 100 %. RI+O and ARM are RIO with a part added, and where RIO is named they"
-    " keep no more: they are left out, and their papers' pages say why. TWAM, which its paper's page"
-    " advises, is for something else: where every flow has a contract and less is sold than the link"
-    " carries, it shares out what is left. Beside best effort it breaks contracts."
+    " keep no more: they are left out, and their papers' pages say why. TWAM is for something else:"
+    " where every flow has a contract and less is sold than the link carries, it shares out what is"
+    " left; its paper's page says what does so better. Beside best effort it breaks contracts."
 )
 _CLASSIC = "Reno of the ns-2 era"
 #: In the words of who has a link.

@@ -41,6 +41,7 @@ def atlas_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
                     for name in ("holds", "open", "opposite", "undecidable")
                 ],
                 "apart": [_apart(found, one) for one in c.get("apart", ())],
+                "left_out": sum(one["points"] for one in c.get("apart", ())),
                 "decisive": [titles[d] for d in c["decisive"]],
                 "nearest": _nearest(found, c),
                 "confirmed": _confirmed(c),

@@ -9,6 +9,7 @@ from ....metrics.quantity import pm, quantity
 from ....metrics.stats import Estimate, Interval
 from ....papers import Paper
 from ....papers.judge import Verdict, earlier
+from ....papers.verdicts import BECAUSE
 
 __all__ = ["counts_of", "today_context"]
 
@@ -84,8 +85,25 @@ def counts_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _answer(answer: list[Any] | None) -> dict[str, Any] | None:
     if answer is None:
         return None
-    verdict, holds, opposite, total = answer
-    return {"verdict": Verdict(verdict), "holds": holds, "opposite": opposite, "total": total}
+    verdict, holds, opposite, total = Verdict(answer[0]), *answer[1:]
+    # Beside no placebo, only the correction makes it another word than the counts do.
+    why = "" if verdict in _by_counts(holds, opposite, total) else BECAUSE["correction"]
+    return {"verdict": verdict, "holds": holds, "opposite": opposite, "total": total, "why": why}
+
+
+def _by_counts(holds: int, opposite: int, total: int) -> set[Verdict]:
+    """What the counts alone would give, before Holm's correction over the claim's comparisons.
+
+    >>> sorted(v.value for v in _by_counts(3, 0, 4)), sorted(v.value for v in _by_counts(1, 1, 2))
+    (['in_part', 'mostly'], ['mixed'])
+    """
+    if holds and opposite:
+        return {Verdict.MIXED}
+    if holds:
+        return {Verdict.REPRODUCED} if holds == total else {Verdict.MOSTLY, Verdict.IN_PART}
+    if opposite:
+        return {Verdict.OPPOSITE}
+    return {Verdict.NOT_SHOWN, Verdict.NO_EFFECT, Verdict.UNDECIDABLE}
 
 
 def _figure(figure: Mapping[str, Any] | None, unit: str) -> str:
