@@ -13,7 +13,7 @@ from pathlib import Path
 
 from inprofile import papers
 from inprofile.papers import advice, today, verdicts
-from inprofile.run.records import record_lines
+from inprofile.run.storage import record_lines
 from inprofile.studies.atlas.store import NAME
 from inprofile.studies.compare.advice import COMMITTED
 

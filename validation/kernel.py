@@ -28,7 +28,7 @@ from kernel_rows import Row, measured, page, read, resent_line, share_line, stor
 
 from inprofile import Scenario, load
 from inprofile.run.live import hindrance
-from inprofile.run.records import record_lines
+from inprofile.run.storage import record_lines
 
 ROOT = Path(__file__).parent.parent
 PAPERS = ROOT / "python" / "inprofile" / "papers"

@@ -22,7 +22,7 @@ from linux_jobs import EXACT, RANDOM, Exact, Random
 from replayed import Lockstep
 from uml import ROOT, LinuxMissing, Seen, run
 
-from inprofile.run.records import record_lines
+from inprofile.run.storage import record_lines
 
 PAGE = ROOT / "validation" / "linux" / "page.md"
 """The page, with room for the figures."""

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 from inprofile.experiment.scenario import Scenario
 from inprofile.run.pool import Local
-from inprofile.studies.plan.bench import Bench
 from inprofile.studies.plan.contracts import SELECTED, TRIALS, Answer, plan
 from inprofile.studies.plan.question import Question, question_of
 from inprofile.studies.plan.search import Tried, best_of, judge, measured
+from inprofile.studies.plan.store import Bench
 
 SHARES = (0.15, 0.4, 0.65, 0.9)
 """T: so far from the shortest to the longest, in equal ratios."""

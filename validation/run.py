@@ -24,7 +24,7 @@ from explained import EXPLAINED, Reason, accounted, paper_d
 
 from inprofile import load
 from inprofile.run.pool import threads
-from inprofile.run.records import record_lines
+from inprofile.run.storage import record_lines
 from inprofile.studies.validate import Divergence, Ns2Failed, Ns2Missing, Validation, validate
 from inprofile.studies.validate.distribution import Distribution, validate_distribution
 

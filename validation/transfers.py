@@ -19,7 +19,7 @@ from transfers_cases import BURST, CASES, SEEDS, Measured, ours
 from transfers_guest import BOOTS, STALL, record
 from uml import ROOT, LinuxMissing
 
-from inprofile.run.records import record_lines
+from inprofile.run.storage import record_lines
 
 PAGE = ROOT / "validation" / "linux" / "transfers.md"
 """The page, with room for the figures."""

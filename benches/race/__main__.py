@@ -17,7 +17,7 @@ from sampling import profile
 from tables import tables
 from targets import targets
 
-from inprofile.run.records import record_lines
+from inprofile.run.storage import record_lines
 
 DOCS = peers.ROOT / "docs"
 

@@ -23,7 +23,7 @@ from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.studies.atlas.store import committed
 from inprofile.studies.reproduce import minutes
 from inprofile.studies.reproduce.report.atlas import atlas_context
-from inprofile.studies.reproduce.report.today import today_context
+from inprofile.studies.reproduce.report.page import today_context
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -18,9 +18,9 @@ from .own.engine import __version__
 
 if TYPE_CHECKING:
     from ._input import SeedsError, UnfitFile
+    from .experiment.dump import STARTER
     from .experiment.mechanisms import Mechanism, Parameter, mechanisms, schema
     from .experiment.scenario import Check, Problem, Scenario, ScenarioError, load, parse
-    from .experiment.starter import STARTER
     from .own import Aqm, Marker, MechanismError, NotDeterministic, parameter, register
     from .run.results import FolderInUse, Result, ResultError, read
     from .studies.sweep import Range, Sweep, SweepError, read_sweep, sweep
@@ -62,7 +62,7 @@ _PLACES = {
     "_input": ("SeedsError", "UnfitFile"),
     "experiment.mechanisms": ("Mechanism", "Parameter", "mechanisms", "schema"),
     "experiment.scenario": ("Check", "Problem", "Scenario", "ScenarioError", "load", "parse"),
-    "experiment.starter": ("STARTER",),
+    "experiment.dump": ("STARTER",),
     "own": ("Aqm", "Marker", "MechanismError", "NotDeterministic", "parameter", "register"),
     "run.results": ("FolderInUse", "Result", "ResultError", "read"),
     "studies.sweep": ("Range", "Sweep", "SweepError", "read_sweep", "sweep"),

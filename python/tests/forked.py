@@ -17,7 +17,7 @@ SECONDS = 120
 """A bound on time that only what has no end passes, also on a busy machine."""
 LOADED = ["pyarrow.parquet", "pydantic.type_adapter", "rich.table", "scipy.special"]
 LOADED += [f"inprofile.{one}" for one in ("experiment.topology", "metrics.summary", "run.results")]
-LOADED += [f"inprofile.cli.{command}" for command in ("check", "explain", "list_", "pack", "run", "unpack")]
+LOADED += [f"inprofile.cli.{command}" for command in ("check", "explain", "pack", "reference", "run")]
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(LOADED)

@@ -18,11 +18,9 @@ from inprofile.papers.factors import Factor, factors_of
 from inprofile.papers.judge import Verdict, earlier
 from inprofile.papers.rerun import Answer
 from inprofile.studies import atlas
-from inprofile.studies.atlas.answers import answer
-from inprofile.studies.atlas.applies import applying
-from inprofile.studies.atlas.design import Planned, design
+from inprofile.studies.atlas.answers import answer, applying
 from inprofile.studies.atlas.store import atlas_json, committed, stale, write
-from inprofile.studies.atlas.visit import Visited
+from inprofile.studies.atlas.visit import Planned, Visited, design
 from inprofile.studies.reproduce.report.atlas import atlas_context
 from test_factors import BOX, READING
 

@@ -19,7 +19,7 @@ from forked import command
 from inprofile.cli import app
 from inprofile.cli.commands import COMMANDS
 from inprofile.cli.common import Refused, seeds_of
-from inprofile.experiment.keys import keys
+from inprofile.experiment.mechanisms import keys
 from inprofile.experiment.scenario import from_bytes
 from wrong_files import WrongFile, wrong_files
 

@@ -15,8 +15,7 @@ from inprofile.experiment.scenario import parse
 from inprofile.metrics.measures import Measures
 from inprofile.studies.suite import Suite, UnknownTcpError, plan, read
 from inprofile.studies.suite.coexistence import _shade, balance, beside_published, maps, overview
-from inprofile.studies.suite.matrix import Matrix, Point, periods
-from inprofile.studies.suite.published import Published, Source, published
+from inprofile.studies.suite.matrix import Matrix, Point, Published, Source, periods, published
 from inprofile.studies.suite.tables import pair_figures
 
 #: Base round trip and the discipline's target, in seconds; the coupling factor (RFC 9332 §2.1).

@@ -17,11 +17,10 @@ from inprofile.metrics.measures import Measures
 from inprofile.studies.compare import schemes as entries
 from inprofile.studies.compare.advice import Advice, advice
 from inprofile.studies.compare.comparison import Comparison
-from inprofile.studies.compare.frontier import MATCHED, Frontier, common_delays
+from inprofile.studies.compare.frontier import MATCHED, Frontier, common_delays, rank
 from inprofile.studies.compare.measure import measure
 from inprofile.studies.compare.run import outcome, plan
 from inprofile.studies.compare.schemes import Place, about, choose, lengths
-from inprofile.studies.compare.winners import rank
 
 OWN = """
 title = "Two groups"

@@ -16,7 +16,7 @@ from inprofile.cli import app
 from inprofile.metrics.contracts import BY_RUN, Contracts, figure_over_runs, shares_of_runs
 from inprofile.metrics.response import cubic, law_of, mathis
 from inprofile.studies.explain import explain
-from inprofile.studies.sweep.contracts import RunsOf
+from inprofile.studies.sweep.result import RunsOf
 from made import flow, result
 
 

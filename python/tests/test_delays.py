@@ -3,7 +3,7 @@
 import pytest
 
 from inprofile import Result, load
-from inprofile.metrics.delays import Delays
+from inprofile.metrics.times import Delays
 
 EXPERIMENT = """
 title    = "Expedited beside assured forwarding"

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from inprofile import load, read
 from inprofile.cli import app
-from inprofile.metrics.flow_times import FlowTimes
 from inprofile.metrics.stats import POSITIVE, estimate
+from inprofile.metrics.times import FlowTimes
 from made import flow, result
 
 EXPERIMENT = """

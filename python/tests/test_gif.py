@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inprofile.charts.gif import animated, pixels
+from inprofile.view.film import animated, pixels
 
 
 def expanded(data: bytes, at: int) -> tuple[list[int], int]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from inprofile.cli import app, memory
-from inprofile.run.memory import physical
+from inprofile.cli import app, effort
+from inprofile.run.tables import physical
 
 FLOWS = """
 title = "many"
@@ -49,7 +49,7 @@ def test_what_memory_does_not_hold_is_refused_with_what_it_holds(
         (4.9e9, "of 4.9 GB: write --jobs 1 --seeds 5"),
         (1e9, "of 1 GB: write a count of at most 625,000 in all, and --jobs 1 --seeds 1"),
     ]:
-        monkeypatch.setattr(memory, "physical", lambda holds=holds: holds)
+        monkeypatch.setattr(effort, "physical", lambda holds=holds: holds)
         done = CliRunner().invoke(app, ["run", path, "--jobs", "4"])
         assert done.exit_code == 2
         said = " ".join(done.stderr.split())
@@ -60,7 +60,7 @@ def test_parts_take_room_for_all_flows_each(tmp_path: Path, monkeypatch: pytest.
     path = experiment(tmp_path, 1_000_000, 1)
     # 1.6 GB in one piece, 1 GB in each other part; never more parts than threads.
     for jobs, parts, needed in [("4", 4, "4.6 GB"), ("2", 2, "2.6 GB")]:
-        monkeypatch.setattr(memory, "physical", lambda: 2e9)
+        monkeypatch.setattr(effort, "physical", lambda: 2e9)
         done = CliRunner().invoke(app, ["run", path, "--jobs", jobs, "--threads-per-run", "4"])
         assert done.exit_code == 2
         said = " ".join(done.stderr.split())
@@ -72,7 +72,7 @@ def test_parts_take_room_for_all_flows_each(tmp_path: Path, monkeypatch: pytest.
 
 def test_what_it_holds_is_said_before_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = []
-    monkeypatch.setattr(memory, "print", lambda text, **_: said.append(text), raising=False)
+    monkeypatch.setattr(effort, "print", lambda text, **_: said.append(text), raising=False)
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -93,7 +93,7 @@ def test_check_says_what_its_flows_take(tmp_path: Path) -> None:
 
 def test_a_control_group_may_hold_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr("inprofile.run.memory._CGROUP", limit)
+    monkeypatch.setattr("inprofile.run.tables._CGROUP", limit)
     whole = physical()
     for text, holds in [("max\n", whole), ("1000000\n", 1e6), (f"{2 * whole:.0f}\n", whole)]:
         limit.write_text(text)

@@ -16,7 +16,7 @@ from inprofile.experiment.senders import senders
 from inprofile.papers import rerun, today
 from inprofile.papers.experiment import work_of
 from inprofile.papers.judge import Verdict
-from inprofile.studies.reproduce.report.today import counts_of, today_context
+from inprofile.studies.reproduce.report.page import counts_of, today_context
 
 
 @pytest.mark.parametrize("name", papers.names())

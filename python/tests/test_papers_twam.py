@@ -14,7 +14,7 @@ import pytest
 from inprofile import papers
 from inprofile.experiment.scenario import load
 from inprofile.metrics.measures import Measures
-from inprofile.papers import Cell, Job, assumptions
+from inprofile.papers import Cell, Job, parameters
 from inprofile.papers.judge import Verdict, judge
 from inprofile.papers.report import Report
 from inprofile.papers.twam import cost
@@ -427,6 +427,6 @@ def test_the_page_shows_every_figure() -> None:
     assert len(shown["paths"]) == 2
     assert len(shown["ablation"]) == 8
     assert {row.scheme for row in shown["sources"]} > {"TWAM + DWRED, true windows"}
-    assert [row.default for row in assumptions.inputs(PAPER)][:2] == ["two each of 1 to 5", "60 ms"]
+    assert [row.default for row in parameters.inputs(PAPER)][:2] == ["two each of 1 to 5", "60 ms"]
     assert len(charts) == 2 * (2 + 4 + 2) + sum(len(s.panels) for s in shown["sweeps"])
     assert {f.name for f in fields(Made)} <= {f.name for f in fields(Report)}

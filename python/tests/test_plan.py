@@ -24,12 +24,20 @@ from inprofile.run.ledger import Ledger
 from inprofile.run.pool import Local
 from inprofile.run.storage import FolderInUse
 from inprofile.studies.plan import Answer, Goal, Question, plan, read_question
-from inprofile.studies.plan.bench import Bench, RunFigures
-from inprofile.studies.plan.confirmed import confirmation
 from inprofile.studies.plan.contracts import SELECTED, TRIALS
 from inprofile.studies.plan.files import experiment_text, router_text, write
 from inprofile.studies.plan.question import Router, question_of
-from inprofile.studies.plan.search import FIRST, SEARCHED, Tried, judge, measured, search, selected
+from inprofile.studies.plan.search import (
+    FIRST,
+    SEARCHED,
+    Tried,
+    confirmation,
+    judge,
+    measured,
+    search,
+    selected,
+)
+from inprofile.studies.plan.store import Bench, RunFigures
 from inprofile.studies.plan.variants import FASTER, Change, _steps
 from inprofile.studies.plan.words import as_text
 

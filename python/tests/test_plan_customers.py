@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from inprofile import parse
 from inprofile.cli import app
 from inprofile.metrics.quantity import bits_per_second
-from inprofile.studies.plan.bench import RunFigures
 from inprofile.studies.plan.customers import CustomerError, parse_customers, read_customers
 from inprofile.studies.plan.files import router_text
 from inprofile.studies.plan.question import question_of
 from inprofile.studies.plan.search import Judged, Tried
+from inprofile.studies.plan.store import RunFigures
 
 FILE = """\
 title = "Two plans"

@@ -10,12 +10,11 @@ import pytest
 from inprofile import Scenario, parse
 from inprofile.run.pool import Local
 from inprofile.studies.plan import Question, contracts, plan
-from inprofile.studies.plan.bench import Bench
-from inprofile.studies.plan.confirmed import LEVEL, SAFEST, Confirmed, confirmation
 from inprofile.studies.plan.contracts import CHOSEN, expected_runs
 from inprofile.studies.plan.question import question_of
-from inprofile.studies.plan.search import Tried, measured, runs_of
-from inprofile.studies.plan.smaller import scale_of, smaller
+from inprofile.studies.plan.search import LEVEL, SAFEST, Confirmed, Tried, confirmation, measured, runs_of
+from inprofile.studies.plan.store import Bench
+from inprofile.studies.plan.variants import scale_of, smaller
 from inprofile.studies.plan.words import as_text
 
 FILE = """\

@@ -13,8 +13,7 @@ from inprofile.cli import app
 from inprofile.experiment.scenario import Scenario
 from inprofile.run.storage import FolderInUse
 from inprofile.studies.plan.tree.answer import fits
-from inprofile.studies.plan.tree.htb import classes
-from inprofile.studies.plan.tree.network import TreeError, network_of
+from inprofile.studies.plan.tree.network import TreeError, classes, network_of
 from inprofile.studies.plan.tree.words import as_json, as_text
 
 # Datagrams at their contract: a link carries as many as it has room for, and not one more. Of three streets

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from inprofile.metrics.measures import Measures
-from inprofile.metrics.power import power_of, seeds_needed
-from inprofile.metrics.stats import p_above
+from inprofile.metrics.stats import p_above, power_of, seeds_needed
 from inprofile.papers.pairing import paired, ratios, same_seeds
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import inprofile
-from inprofile.cli import progress as shown
-from inprofile.cli.progress import Told, lines
+from inprofile.cli import execution as shown
+from inprofile.cli.execution import Told, lines
 from inprofile.run.experiments import run_many
 from inprofile.run.pool import Local
 
@@ -73,7 +73,7 @@ def test_what_is_shown_never_goes_back() -> None:
 def test_a_run_without_a_terminal_says_how_far_it_is(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(inprofile.STARTER)
     script = (
-        "import sys; from inprofile.cli import progress; progress.EVERY = 0.05;"
+        "import sys; from inprofile.cli import execution; execution.EVERY = 0.05;"
         "from inprofile.cli import main; sys.argv[0] = 'inprofile'; main()"
     )
     options = [

@@ -16,13 +16,13 @@ import inprofile
 import papers_synthetic as synthetic
 from inprofile import papers
 from inprofile.charts.curves import curve, frontier, lines
-from inprofile.charts.files import write_figures
+from inprofile.charts.stills import write_figures
 from inprofile.papers.advice import HEADINGS
 from inprofile.papers.judge import Verdict
 from inprofile.papers.report import Report
 from inprofile.studies.reproduce.report import render, report_json, write, write_overview
+from inprofile.studies.reproduce.report.atlas import too_few_seeds
 from inprofile.studies.reproduce.report.data import holds_where, measures_csv
-from inprofile.studies.reproduce.report.seeds import too_few_seeds
 
 SETUPS = [s["id"] for s in papers.load("ard").setups]
 

@@ -18,12 +18,11 @@ from inprofile.cli.output import output_schema
 from inprofile.run.ledger import Ledger
 from inprofile.run.pool import Local
 from inprofile.run.storage import FolderInUse
-from inprofile.studies.plan.bench import Bench
 from inprofile.studies.plan.sell.activity import Activity, ActivityError, share_of
-from inprofile.studies.plan.sell.answer import Answer, Point, Room, Stall, sell
-from inprofile.studies.plan.sell.evidence import lower_bound, misses, shows
+from inprofile.studies.plan.sell.answer import Answer, Point, Room, Stall, lower_bound, misses, sell, shows
 from inprofile.studies.plan.sell.market import MarketError, market_of
 from inprofile.studies.plan.sell.words import as_json, as_text
+from inprofile.studies.plan.store import Bench
 
 FILE = """\
 title = "Equal customers"
@@ -151,7 +150,7 @@ def test_a_share_is_shown_wrongly_less_often_than_is_said() -> None:
 
 
 def test_the_answer_is_a_sentence_a_picture_and_an_object(coming: Answer) -> None:
-    from inprofile.studies.plan.sell.figure import picture
+    from inprofile.studies.plan.sell.words import picture
 
     assert coming.shown is not None
     text = as_text(coming)

@@ -22,10 +22,10 @@ from inprofile.studies.suite import (
     suite,
     write_files,
 )
-from inprofile.studies.suite.charts import charts_of, ellipse
 from inprofile.studies.suite.contestants import _scaled, left_out, settings
 from inprofile.studies.suite.measure import TITLES, better, measure, title
 from inprofile.studies.suite.outcome import Entry
+from inprofile.studies.suite.page import charts_of, ellipse
 from inprofile.studies.suite.scenarios import Phase, choose
 from inprofile.studies.suite.tables import cell, variant_title
 

@@ -12,8 +12,8 @@ import inprofile
 from inprofile.charts.plot import NoSeries, Samples, averaged, thin
 from inprofile.metrics.summary import Metric
 from inprofile.run import storage
-from inprofile.run.frames import units_of
 from inprofile.run.results import Result
+from inprofile.run.tables import units_of
 from made import flow, result
 
 SAMPLED = [

@@ -17,9 +17,8 @@ from inprofile.cli import main
 from inprofile.experiment.scenario import Scenario
 from inprofile.run.results import Result
 from inprofile.view import Folder, NoResults, PortInUse, export, listen
-from inprofile.view.knobs import knobs
-from inprofile.view.levels import levels
-from inprofile.view.pack import unpack
+from inprofile.view.answers import unpack
+from inprofile.view.knobs import knobs, levels
 from inprofile.view.server import application
 from inprofile.view.whatif import Superseded, TooMuch, WhatIf
 from inprofile.view.why import _most_p_b

@@ -12,9 +12,8 @@ import pytest
 import inprofile
 from inprofile.cli import app
 from inprofile.view import Folder
+from inprofile.view.answers import explained, flows, unpack, without
 from inprofile.view.film import film, stills
-from inprofile.view.flows import explained, flows, without
-from inprofile.view.pack import unpack
 from inprofile.view.whatif import TooMuch, WhatIf
 
 SHORT = inprofile.parse(inprofile.STARTER).with_({"duration": "8 s", "measure.from": "2 s"})

@@ -15,8 +15,8 @@ import pytest
 
 from inprofile.cli import main
 from inprofile.view import RouterError, Watch, router
+from inprofile.view.answers import unpack
 from inprofile.view.metrics import _families
-from inprofile.view.pack import unpack
 from stand_in_router import RECORDED, StandIn
 
 ALICE = "customer/upstream/alice"

@@ -15,9 +15,8 @@ from inprofile.cli import app
 from inprofile.experiment.dump import written as as_file
 from inprofile.studies.compare.schemes import Place, choose
 from inprofile.studies.wred import Port, Switch, read
-from inprofile.studies.wred.buffers import Buffer
 from inprofile.studies.wred.experiment import switch_of
-from inprofile.studies.wred.profile import COLOURS, Curve, Profile
+from inprofile.studies.wred.profile import COLOURS, Buffer, Curve, Profile
 from inprofile.studies.wred.written import FORMATS, SPEEDS, Unsayable, needs, refuse
 
 WRED = {

@@ -1,6 +1,7 @@
-"""Still pictures of a page's charts: what is seen without scripts, and on paper before a chart was drawn.
+"""Charts as pictures: figures fit to print, each a file of its own, and stills within a page.
 
-The page replaces each by the chart itself. They are few and small: the first of a page, of those with little
+Still pictures of a page's charts: what is seen without scripts, and on paper before a chart was drawn. The
+page replaces each by the chart itself. They are few and small: the first of a page, of those with little
 data; the others are drawn by script alone.
 """
 
@@ -8,16 +9,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-__all__ = ["Stills"]
+__all__ = ["FORMATS", "Stills", "svg", "write_figures"]
+
+
+#: What figures can be written as.
+FORMATS = ("svg", "pdf")
+#: Width of a figure in points: a column of a two-column page.
+WIDTH = 252
+#: Size of its letters, and of those that are read on a phone, where a page as wide shows them smaller.
+PRINTED, SHOWN = 8, 12
+
+
+def write_figures(charts: Mapping[str, Mapping[str, Any]], folder: Path, form: str) -> list[Path]:
+    """Write every chart into `folder`, named as in the page. Raises `ValueError` for an unknown form."""
+    import vl_convert
+
+    if form not in FORMATS:
+        raise ValueError(f"figures as {form!r}: choose from {', '.join(FORMATS)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, spec in charts.items():
+        path = folder / f"{re.sub(r'[^A-Za-z0-9.+-]+', '-', name).strip('-').lower()}.{form}"
+        if form == "svg":
+            path.write_text(svg(spec), encoding="utf-8")
+        else:
+            path.write_bytes(vl_convert.vegalite_to_pdf(_sized(spec, WIDTH)))
+        written.append(path)
+    return written
+
+
+def svg(spec: Mapping[str, Any], width: int = WIDTH, letters: int = PRINTED) -> str:
+    """A chart as SVG, so many points wide, with letters of this size."""
+    import vl_convert
+
+    made: str = vl_convert.vegalite_to_svg(_sized(spec, width, letters))
+    return made
+
+
+def _sized(spec: Mapping[str, Any], width: int, letters: int = PRINTED) -> dict[str, Any]:
+    """The chart as wide as that, black on white, as a printer wants it."""
+    sizes = {"labelFontSize": letters, "titleFontSize": letters + 1}
+    config = {
+        "background": "white",
+        "font": "Helvetica, Arial, sans-serif",
+        "view": {"stroke": None},
+        "axis": {**sizes, "titleFontWeight": "normal", "gridColor": "#e4e4e4"},
+        # Large letters leave room for two or three names side by side.
+        "legend": {**sizes, "columns": 2 if letters > PRINTED else 0},
+    }
+    return {**spec, "width": width, "config": config}
+
 
 #: At most so many in a page, each of at most so many rows of data and characters of SVG.
 MOST, ROWS, SIZE = 16, 400, 60_000
 #: Width in pixels of the chart's inside; the page scales the picture to the width it has.
-WIDTH = 420
+INSIDE = 420
 _LOOK = {
     "background": "white",
     "font": "system-ui, sans-serif",
@@ -49,7 +100,7 @@ class Stills:
             return Markup()
         import vl_convert
 
-        svg = vl_convert.vegalite_to_svg({**spec, "width": WIDTH, "config": _LOOK})
+        svg = vl_convert.vegalite_to_svg({**spec, "width": INSIDE, "config": _LOOK})
         # Inside a page an SVG needs no name of its language, and the page no addresses.
         svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg)
         svg = re.sub(r"(\d+\.\d\d)\d+", r"\1", svg)

@@ -9,10 +9,9 @@ import typer
 
 from .._input import MOST_POINTS
 from ..run.storage import check_folder
-from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Planned, Refused, emit, guarded, shortened
 from .effort import announce, effort
-from .progress import resumable
+from .execution import SlurmSet, Where, made_by, resumable
 
 if TYPE_CHECKING:
     from ..studies.atlas import Atlas, AtlasPlan

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._input import visible
 from .common import File, Json, Own, PerRun, Refused, Set, emit, guarded, open_scenario, say, show
-from .effort import ASK_FROM, long, packets_text
-from .memory import MANY, gigabytes
+from .effort import ASK_FROM, MANY, gigabytes, long, packets_text
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario

@@ -1,7 +1,8 @@
-"""Which commands there are, in groups; the module of one is imported when that command is given."""
+"""Which commands there are, in groups, each imported when it is given; and completions of keys."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator, MutableMapping
 from copy import copy
 from importlib import import_module
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-__all__ = ["COMMANDS", "Command", "Commands"]
+__all__ = ["COMMANDS", "Command", "Commands", "complete_key"]
 
 
 def _spared(of_command: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
@@ -25,10 +26,11 @@ class Command(NamedTuple):
     group: str
     help: str
     module: str
+    function: str
 
     def load(self, name: str) -> Any:
-        """The command itself, from the module's function (or group) of the same name."""
-        found = getattr(import_module(f".{self.module}", __package__), self.module)
+        """The command itself, from its module's function (or group)."""
+        found = getattr(import_module(f".{self.module}", __package__), self.function)
         if not isinstance(found, typer.Typer):
             made = typer.Typer(add_completion=False, rich_markup_mode=None)
             made.command(name)(found)
@@ -40,9 +42,22 @@ class Command(NamedTuple):
         return command
 
 
+#: In which module a command is that has none of its own name.
+_BESIDE = {
+    "new_mechanism": "new",
+    "new_paper": "new",
+    "trace": "export",
+    "unpack": "pack",
+    "list_": "reference",
+    "glossary": "reference",
+    "schema": "reference",
+}
+
+
 def _of(group: str, **commands: str) -> Iterator[tuple[str, Command]]:
-    for module, said in commands.items():
-        yield module.rstrip("_").replace("_", "-"), Command(group, said, module)
+    for function, said in commands.items():
+        module = _BESIDE.get(function, function)
+        yield function.rstrip("_").replace("_", "-"), Command(group, said, module, function)
 
 
 COMMANDS = dict(
@@ -193,3 +208,31 @@ class _Value:
             if self._path:
                 return [Path(one) for one in given] if isinstance(given, list) else Path(given)
         return self._build().coerce(value, param=param, ctx=ctx)
+
+
+_MOST = 1 << 20
+"""Bytes of a file that are read for its names; a larger one is no experiment that somebody writes."""
+
+
+def complete_key(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """`KEY=` with what it means; behind the sign the words it may be."""
+    from ..experiment.mechanisms import keys
+
+    name, equals, begun = incomplete.partition("=")
+    # An option that still has no value leaves what precedes it unread.
+    for key in keys(_tree([ctx.params.get("file"), *ctx.args])):
+        if not equals and key.name.startswith(name):
+            yield f"{key.name}=", key.doc
+        elif equals and key.name == name:
+            yield from ((f"{name}={word}", "") for word in key.values if word.startswith(begun))
+
+
+def _tree(words: list[object]) -> dict[str, Any]:
+    """The tables of the first of these that is a file; none where none is, as running it will say."""
+    for word in words:
+        try:
+            with Path(str(word)).open("rb") as opened:
+                return tomllib.loads(opened.read(_MOST).decode())
+        except (OSError, ValueError):
+            continue
+    return {}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 import typer
 
 from .._input import MOST_RUNS, MOST_SEED, MOST_THREADS, SeedsError, read_stream, visible
-from .completion import complete_key
+from .commands import complete_key
 from .output import FORMAT
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from ..metrics.quantity import quantity
 from ..metrics.summary import text_table
 from ..own.registry import registered
 from ..run.storage import check_folder
-from .backend import SlurmSet, Where, made_by
 from .common import (
     Jobs,
     Json,
@@ -33,11 +32,11 @@ from .common import (
     write_latex,
 )
 from .effort import affordable, announce, print_plan
-from .progress import resumable
+from .execution import SlurmSet, Where, made_by, resumable
 
 if TYPE_CHECKING:
     from ..studies.compare import Comparison
-    from ..studies.compare.tuned import Tuned
+    from ..studies.compare.frontier import Tuned
 
 
 @guarded
@@ -94,7 +93,7 @@ def compare(
     from ..studies.compare import NoContractError, SchemeFileError, TuneError, UnknownSchemeError
     from ..studies.compare import compare as work
     from ..studies.compare import plan as planned
-    from ..studies.compare.latex import tables_of
+    from ..studies.compare.page import tables_of
     from ..studies.compare.run import CACHE
     from ..studies.reproduce.report.overview import check_overview
 

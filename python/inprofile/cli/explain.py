@@ -14,7 +14,7 @@ from .._input import visible
 from ..metrics.quantity import number
 from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, say
 from .effort import TRACED, affordable, announce
-from .progress import progress
+from .execution import progress
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario

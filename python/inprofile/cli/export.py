@@ -1,4 +1,4 @@
-"""`inprofile export`: results, sweeps and traces as CSV, a tree as HTB's classes."""
+"""`inprofile export`, `trace`: results, trees and links as CSV, as HTB classes, and as mahimahi traces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from .._input import visible
 from ..run.csv_files import check_csv_place, write_csv
 from ..run.storage import MANIFEST, ResultError
-from .common import Json, Refused, emit, guarded, open_scenario, say
+from .common import File, Json, Refused, emit, guarded, open_scenario, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,8 +69,7 @@ def export(
 def _htb(source: Path, place: Path, device: str, json_: bool) -> None:
     """Write the classes of a tree; say what they do not have."""
     from ..run.storage import write_whole
-    from ..studies.plan.tree.htb import classes
-    from ..studies.plan.tree.network import TreeError
+    from ..studies.plan.tree.network import TreeError, classes
 
     if not re.fullmatch(r"[\w.@-]{1,15}", device, re.ASCII):
         raise Refused(f"--dev {visible(device)}: this is no interface's name: write one such as eth0")
@@ -91,7 +90,7 @@ def _tables(source: Path) -> dict[str, pa.Table]:
     from ..run.packets import TraceError, read_ns2_trace
     from ..run.results import read
     from ..studies.sweep import read_sweep
-    from ..studies.sweep.dataset import TABLES
+    from ..studies.sweep.result import TABLES
 
     if source.is_file():
         try:
@@ -107,3 +106,46 @@ def _tables(source: Path) -> dict[str, pa.Table]:
             raise ResultError(f"{source} holds neither a result nor a sweep: {MANIFEST} is missing") from None
         raise error from None
     return {name: sweep.table(name) for name in TABLES}
+
+
+@guarded
+def trace(
+    file: File,
+    link: Annotated[
+        str, typer.Option("--link", help="The link, by its name in the file.", show_default=False)
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="The file to write; it must not exist.", show_default=False)
+    ],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="TRACE",
+            help="A trace in mahimahi's format: write an experiment in which the link sends by it.",
+        ),
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Write a link as a trace in mahimahi's format; with --from, an experiment whose link sends by one."""
+    from ..experiment.traces import TraceError, opportunities, with_trace
+
+    try:
+        text = (
+            opportunities(open_scenario(file, None), link)
+            if source is None
+            else with_trace(file, link, source, out)
+        )
+    except TraceError as error:
+        raise Refused(str(error)) from None
+    try:
+        with out.open("x", encoding="utf-8") as written:
+            written.write(text)
+    except FileExistsError:
+        raise Refused(f"{out} already exists and was not changed: choose another name") from None
+    if json_:
+        emit({"file": str(out)})
+    elif source is None:
+        say(f"Wrote {out}, {text.count(chr(10)):,} opportunities: mm-link takes it.")
+    else:
+        say(f"Wrote {out}, which extends {file}. Look at it, then:\n  inprofile check {out}")

@@ -25,7 +25,7 @@ from .common import (
     say,
     seeds_of,
 )
-from .progress import progress
+from .execution import progress
 from .run import as_json, as_text
 
 if TYPE_CHECKING:

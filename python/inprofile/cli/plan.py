@@ -1,38 +1,273 @@
-"""`inprofile plan`: settings that keep a promise, found by simulation."""
+"""`inprofile plan`, `plan sell`, `plan tree`: settings that keep a promise; how many customers fit."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from .._input import visible
-from ..run.storage import check_folder
-from .backend import SlurmSet, Where, made_by
+from ..run.storage import check_folder, write_whole
 from .common import (
+    File,
     Jobs,
     Json,
     Own,
     Refused,
+    Set,
     Yes,
     emit,
     full_disk,
     guarded,
     names_of,
+    open_scenario,
     say,
 )
 from .effort import affordable, announce
+from .execution import RUNS, SHORT, SlurmSet, Where, check_answer_place, kept_runs, made_by
 from .plan_policer import policer
-from .plan_runs import SHORT, kept_runs
-from .plan_sell import sell
-from .plan_tree import tree
+
+if TYPE_CHECKING:
+    from ..run.pool import Backend
 
 __all__ = ["plan"]
 
+
+_SOLD = ("sell.svg", "answer.json")
+
+
+@guarded
+def sell(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="An experiment file (TOML) with markers and queue as they are to be: best.toml of a plan.",
+            show_default=False,
+        ),
+    ],
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The group whose contracts are sold; repeatable; default: all, as the file mixes them.",
+            show_default=False,
+        ),
+    ] = None,
+    active: Annotated[
+        str | None,
+        typer.Option(
+            metavar='"20 %"|24 SHARES|FILE.csv',
+            help="How many of the customers want their rate at a time: one share, 24 with commas between"
+            " (by hour), or a CSV file with the columns hour and active; default: all, always.",
+            show_default=False,
+        ),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(metavar='"60 s"', help="Customers come for this time on average …", show_default=False),
+    ] = None,
+    off: Annotated[
+        str | None,
+        typer.Option(metavar='"240 s"', help="… and are gone for this time.", show_default=False),
+    ] = None,
+    periods: Annotated[
+        str, typer.Option(metavar="exponential|pareto|fixed", help="The distribution of these times.")
+    ] = "exponential",
+    kept: Annotated[
+        str | None,
+        typer.Option(
+            metavar='"99 %"',
+            help="Share of the wanted contracts that is to be kept; default: the file's plan.kept, or 99 %.",
+            show_default=False,
+        ),
+    ] = None,
+    margin: Annotated[
+        str, typer.Option(metavar='"10 %"', help="How much more demand than that the answer leaves room for.")
+    ] = "10 %",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for runs and answer, where the same question goes on; default: FILE-sell.",
+            show_default=False,
+        ),
+    ] = None,
+    mechanism: Own = None,
+    jobs: Jobs = None,
+    backend: Where = "threads",
+    slurm_set: SlurmSet = None,
+    yes: Yes = False,
+    json_: Json = False,
+) -> None:
+    """How many contracts may be sold on a link: the curve of contracts sold against the share kept."""
+    from ..studies.plan.sell.activity import Activity, ActivityError, share_of
+    from ..studies.plan.sell.answer import expected_runs
+    from ..studies.plan.sell.answer import sell as found_for
+    from ..studies.plan.sell.market import MarketError, read_market
+    from ..studies.plan.sell.words import as_json, as_text, picture
+
+    if active is not None and (on or off):
+        raise Refused("--active says how many are there, and so do --on and --off: write one or the other")
+    if (on is None) != (off is None):
+        raise Refused(
+            "--on and --off belong together: write how long customers stay, and how long they are gone"
+        )
+    try:
+        if on is not None and off is not None:
+            who = Activity.stays(on, off, periods)
+        else:
+            who = Activity() if active is None else Activity.shares(active)
+        room = share_of(margin, "--margin")
+        market = read_market(file, group, None if kept is None else share_of(kept, "--kept"))
+    except (ActivityError, MarketError) as error:
+        raise Refused(visible(str(error))) from None
+    place = out or Path(f"{file.stem}-sell")
+    runs = expected_runs(market, who)
+    each = market.scenario.expected_packets(seeds=1)
+    affordable(runs * each, yes, runs, jobs=jobs, less="a lower --kept or a shorter duration")
+    check_answer_place(place, _SOLD)
+    _tell(f"About {runs:,} runs.")
+    announce([(market.scenario, runs)], jobs, kept=place / RUNS)
+    with _kept_in(place, runs, made_by(backend, jobs, slurm_set, place)) as (where, count):
+        try:
+            answer = found_for(
+                market,
+                who,
+                margin=room,
+                backend=where,
+                place=place / RUNS,
+                progress=_tell,
+                count=count,
+            )
+        except MarketError as error:
+            raise Refused(visible(str(error))) from None
+    found = as_json(answer)
+    with full_disk(place / RUNS):
+        write_whole(place / "sell.svg", picture(answer).encode())
+        write_whole(place / "answer.json", (json.dumps(found, indent=1) + "\n").encode())
+    if json_:
+        emit({**found, "files": {name: str(place / name) for name in _SOLD}})
+    else:
+        lines = "\n".join(f"  {place / name}" for name in _SOLD)
+        say(f"{as_text(answer)}\n\n{answer.runs:,} runs. Written:\n{visible(lines)}")
+    if answer.shown is None:
+        raise typer.Exit(SHORT)
+
+
+_ANSWER = "answer.json"
+
+
+@guarded
+def tree(
+    file: File,
+    set_: Set = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--tree", help="The tree, where the file has several.", show_default=False),
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The group of its flows of which more are added; repeatable; default: each with a contract.",
+            show_default=False,
+        ),
+    ] = None,
+    kept: Annotated[
+        str | None,
+        typer.Option(
+            metavar='"99 %"',
+            help="Share of the contracts that is to be kept; default: the file's plan.kept, or 99 %.",
+            show_default=False,
+        ),
+    ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Runs of each number that is tried; of the answer twice as many.",
+        ),
+    ] = 3,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for runs and answer, where the same question goes on; default: FILE-tree.",
+            show_default=False,
+        ),
+    ] = None,
+    mechanism: Own = None,
+    jobs: Jobs = None,
+    backend: Where = "threads",
+    slurm_set: SlurmSet = None,
+    yes: Yes = False,
+    json_: Json = False,
+) -> None:
+    """How many more customers of which kind fit at each level of a tree, and which link breaks first."""
+    from ..studies.plan.sell.activity import ActivityError, share_of
+    from ..studies.plan.tree.answer import expected_runs, fits
+    from ..studies.plan.tree.network import TreeError, network_of
+    from ..studies.plan.tree.words import as_json, as_text
+
+    scenario = open_scenario(file, set_)
+    try:
+        network = network_of(scenario, name, None if kept is None else share_of(kept, "--kept"))
+        kinds = network.chosen(group)
+    except (ActivityError, TreeError) as error:
+        raise Refused(visible(str(error))) from None
+    runs = expected_runs(network, kinds, seeds)
+    affordable(
+        runs * scenario.expected_packets(seeds=1),
+        yes,
+        runs,
+        jobs=jobs,
+        less="fewer --group or a shorter duration",
+    )
+    place = out or Path(f"{file.stem}-tree")
+    check_answer_place(place, [_ANSWER])
+    _tell(f"About {runs:,} runs.")
+    announce([(network.scenario, runs)], jobs, kept=place / RUNS)
+    with _kept_in(place, runs, made_by(backend, jobs, slurm_set, place)) as (where, count):
+        answer = fits(
+            network,
+            kinds,
+            seeds=seeds,
+            backend=where,
+            place=place / RUNS,
+            tell=_tell,
+            count=count,
+        )
+    found = as_json(answer)
+    with full_disk(place / RUNS):
+        write_whole(place / _ANSWER, (json.dumps(found, indent=1) + "\n").encode())
+    if json_:
+        emit({**found, "files": {_ANSWER: str(place / _ANSWER)}})
+    else:
+        say(f"{as_text(answer)}\n\nWritten: {visible(str(place / _ANSWER))}")
+    if not answer.met:
+        raise typer.Exit(SHORT)
+
+
 _DEFAULT = "contracts"
+
+
+def _tell(text: str) -> None:
+    print(visible(text, lines=False), file=sys.stderr)
+
+
+@contextmanager
+def _kept_in(
+    place: Path, expected: int | None, made: AbstractContextManager[Backend]
+) -> Iterator[tuple[Backend, Callable[[int], None]]]:
+    """Where runs are made and how they are counted, kept in a folder that is written to."""
+    place.mkdir(parents=True, exist_ok=True)
+    check_folder(place)
+    with made as where, full_disk(place / RUNS), kept_runs(place / RUNS, expected) as count:
+        yield where, count
 
 
 class _Named(TyperGroup):
@@ -139,22 +374,19 @@ def contracts(
     affordable(packets, yes, runs, jobs=jobs, less="fewer --trials, fewer --schemes or a shorter duration")
     # Before anything runs: an answer that cannot be written would be lost.
     check_place(place)
-    print(f"About {runs:,} runs.", file=sys.stderr)
+    _tell(f"About {runs:,} runs.")
     # Runs of a smaller network count as parts of runs of the network.
     whole = max(1, round(packets / max(1.0, question.scenario.expected_packets(seeds=1))))
     some = [question.put(scheme, {"T": question.longest}) for scheme in question.schemes]
     announce([(one, whole / len(some)) for one in some], jobs, kept=place / RUNS)
-    place.mkdir(parents=True, exist_ok=True)
-    check_folder(place)
-    made = made_by(backend, jobs, slurm_set, place)
-    with made as where, full_disk(place / RUNS), kept_runs(place / RUNS) as count:
+    with _kept_in(place, None, made_by(backend, jobs, slurm_set, place)) as (where, count):
         answer = found_for(
             question,
             trials=trials,
             scale=scale,
             backend=where,
             place=place / RUNS,
-            progress=lambda text: print(visible(text, lines=False), file=sys.stderr),
+            progress=_tell,
             count=count,
         )
     found = as_json(answer)

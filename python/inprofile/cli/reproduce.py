@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..run.storage import check_folder
-from .backend import SlurmSet, Where, made_by
 from .common import Jobs, Json, Open, Planned, Refused, emit, guarded, say
 from .effort import announce, effort
-from .progress import resumable
+from .execution import SlurmSet, Where, made_by, resumable
 
 if TYPE_CHECKING:
     from ..papers import Paper
@@ -65,7 +64,7 @@ def reproduce(
     json_: Json = False,
 ) -> None:
     """Reproduce papers: run their experiments, judge every claim, and write a report for each."""
-    from ..charts.files import FORMATS
+    from ..charts.stills import FORMATS
     from ..papers import PaperError, UnknownPaperError, names, today
     from ..papers.experiment import examples
     from ..studies import reproduce as work

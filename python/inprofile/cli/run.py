@@ -37,9 +37,8 @@ from .common import (
     terminable,
     write_latex,
 )
-from .effort import TRACED, affordable, announce, packets_text
-from .memory import room_for
-from .progress import progress
+from .effort import TRACED, affordable, announce, packets_text, room_for
+from .execution import progress
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario, Seeds

@@ -11,7 +11,6 @@ import typer
 
 from ..own.registry import registered
 from ..run.storage import FolderInUse, check_folder
-from .backend import SlurmSet, Where, made_by
 from .common import (
     Jobs,
     Json,
@@ -30,7 +29,7 @@ from .common import (
     write_latex,
 )
 from .effort import affordable, announce, print_plan
-from .progress import resumable
+from .execution import SlurmSet, Where, made_by, resumable
 
 if TYPE_CHECKING:
     from ..studies.suite import SuitePlan
@@ -101,8 +100,7 @@ def suite(
     )
     from ..studies.suite import plan as planned
     from ..studies.suite import suite as work
-    from ..studies.suite.latex import tables_of
-    from ..studies.suite.tables import as_text
+    from ..studies.suite.tables import as_text, tables_of
 
     check_latex(latex)
     if name not in SUITES:

@@ -13,7 +13,7 @@ import typer
 
 from .._input import visible
 from ..metrics.quantity import pm
-from .backend import SlurmSet, Where, made_by
+from .commands import complete_key
 from .common import (
     INTERRUPTED,
     TERMINATED,
@@ -37,9 +37,8 @@ from .common import (
     terminable,
     write_latex,
 )
-from .completion import complete_key
 from .effort import affordable, announce
-from .progress import lines
+from .execution import SlurmSet, Where, lines, made_by
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

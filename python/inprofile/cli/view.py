@@ -11,7 +11,7 @@ import typer
 
 from .common import Json, Open, Own, Refused, emit, guarded, say
 from .effort import TRACED, announce
-from .progress import progress
+from .execution import progress
 
 if TYPE_CHECKING:
     from ..view import Folder

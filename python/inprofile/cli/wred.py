@@ -20,7 +20,7 @@ from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, 
 from ..studies.wred.profile import alike
 from .common import Jobs, Json, Refused, emit, guarded, say
 from .effort import announce
-from .progress import progress
+from .execution import progress
 
 __all__ = ["wred"]
 
@@ -303,7 +303,7 @@ def _write(found: list[tuple[Port, list[Outcome]]], traffic: Traffic, out: Path)
     """`NAME.svg`, and `NAME-COLOUR-SENDERS.toml` for each case; numbered where used in two ways."""
     import vl_convert
 
-    from ..studies.wred.drawing import curves
+    from ..studies.wred.profile import curves
 
     stems: dict[str, int] = {}
     for port, ran in found:

@@ -1,14 +1,25 @@
-"""An experiment written out as a file of its own, its overrides applied."""
+"""Experiments as files of their own: those to start from, and one written out with its overrides applied."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
 from .scenario import Scenario, parse, toml
 
-__all__ = ["document", "inline", "written"]
+__all__ = ["STARTER", "document", "inline", "starter", "written"]
+
+
+def starter(file: str, plan: bool = False) -> str:
+    """A commented experiment that runs and calls itself `file`; with `plan`, one for inprofile plan."""
+    name = "plan.toml" if plan else "starter.toml"
+    return files(__package__).joinpath(name).read_text("utf-8").replace("{file}", file)
+
+
+STARTER = starter("experiment.toml")
+"""A commented experiment that runs."""
 
 
 def document(scenario: Scenario) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from .._input import read_file, seeds_in_order, visible
 from ..own.engine import engine_digest
 from ..own.registry import digests, engine_classes
 from ..own.sources import absent, sources_of
-from ..run.runnable import Seeds
+from ..run.pool import Seeds
 from .problem import Problem
 
 if TYPE_CHECKING:

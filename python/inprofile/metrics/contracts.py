@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from .runs import Runs
+    from .flow_figures import Runs
 
     Array = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ class Contracts:
     def _take(self, table: pa.Table, seeds: tuple[int, ...]) -> None:
         import numpy as np
 
-        from .contract_figures import FlowRows
+        from .flow_figures import FlowRows
         from .measures import in_order_of_seeds
 
         self.seeds = seeds

@@ -14,7 +14,7 @@ kind. What else one needs it may have of its own; `defaults` has it for a paper 
 - `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`;
 - `advice.toml` and `advice`: `figures(report)`, `picture(report)`, the first screen of its page, and
   `advice.json`, the figures of the last whole run (see `advice` here); `today(paper, cells)`, what it advises
-  under today's senders (see `advice_today`);
+  under today's senders (see `today`);
 - `atlas.json`: where each claim holds over the paper's readings and unstated inputs
   (`inprofile.studies.atlas`).
 """

@@ -3,7 +3,7 @@
 `advice.toml` in the paper's folder has the sentences, with places for figures, and what must hold for each to
 be true. `advice.py` there has `figures(report)`, by name, and `picture(report)`, a chart. So a sentence has
 the figures of the runs beside it, and says so where these no longer bear it out. The fifth's are of what is
-advised under today's senders (`advice_today`): where that was not run, it is not said.
+advised under today's senders (`today`): where that was not run, it is not said.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from ..metrics.stats import FREE, Bounds, ci95, mean
-from ..run.records import record_lines
+from ..run.storage import record_lines
 from . import Cell
 from .entry import PaperError
 

@@ -1,29 +1,128 @@
-"""A cell's experiment, and what decides its measures beside the runs."""
+"""A cell's experiment, and what decides its measures beside the runs.
+
+An experiment with what its paper sets in it: a value that cannot be is told where the paper says it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import Cell, Job, Paper
-from .changed import changed
+from . import Cell, Entry, Job, Paper
+from .factors import Factor
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
     from ..metrics.measures import Measures
-    from ..run.pool import Backend
+    from ..run.pool import Backend, Seeds
     from ..run.results import Result
-    from ..run.runnable import Seeds
 
-__all__ = ["Example", "Work", "examples", "measure_work", "measured_with", "work_of"]
+__all__ = [
+    "Example",
+    "Work",
+    "changed",
+    "check_experiments",
+    "examples",
+    "measure_work",
+    "measured_with",
+    "work_of",
+]
+
+
+def changed(paper: Paper, job: Job, scenario: Scenario) -> Scenario:
+    """A job's file with what network, set-up, scheme, variant and sweep set. Raises `ScenarioError`."""
+    return _with(scenario, job.values, list(_setters(paper, job.cell)))
+
+
+def check_experiments(paper: Paper, jobs: Sequence[Job]) -> None:
+    """Refuse a paper with an experiment that cannot be run, or a reading or an input that cannot be set.
+
+    A choice that goes with some others only is left to the atlas: refused is what has none that can be.
+    Raises `ScenarioError`.
+    """
+    from ..experiment.scenario import load
+
+    files: dict[str, Scenario] = {}
+    plain: list[tuple[Job, Scenario]] = []
+    for job in jobs:
+        if job.file not in files:
+            files[job.file] = load(paper.folder / job.file)
+        if job.after is None:
+            plain.append((job, changed(paper, job, files[job.file])))
+    entries = [*paper.top.tables("readings"), *paper.top.tables("inputs")]
+    for factor, entry in zip(paper.factors, entries, strict=True):
+        first = next(
+            (
+                scenario
+                for job, scenario in plain
+                if (not factor.schemes or job.cell.scheme in factor.schemes)
+                and (not factor.topologies or job.cell.topology in factor.topologies)
+            ),
+            None,
+        )
+        if first is not None:
+            _settable(first, factor, entry)
+
+
+def _settable(scenario: Scenario, factor: Factor, entry: Entry) -> None:
+    """Refuse a factor none of whose choices can be set. Raises `ScenarioError`."""
+    from ..experiment.scenario import ScenarioError
+
+    by = [entry, *entry.tables("alternatives"), *entry.tables("values")]
+    choices = [choice for choice in factor.others() if choice.set]
+    refused: list[ScenarioError] = []
+    for choice in choices:
+        try:
+            _with(scenario, choice.set, by)
+        except ScenarioError as error:
+            refused.append(error)
+    if refused and len(refused) == len(choices):
+        raise refused[0]
+
+
+def _with(scenario: Scenario, values: Mapping[str, object], entries: Sequence[Entry]) -> Scenario:
+    """The experiment with these values; what is wrong with one has the place of the entry that sets it."""
+    from ..experiment.scenario import ScenarioError
+
+    try:
+        return scenario.with_(values)
+    except ScenarioError as error:
+        told = [replace(p, file=_place(entries, p.path) or p.file) for p in error.problems]
+        text = "\n".join(str(problem) for problem in told)
+        raise ScenarioError(text, json.dumps([asdict(problem) for problem in told])) from None
+
+
+def _setters(paper: Paper, cell: Cell) -> Iterator[Entry]:
+    """What sets something in a cell, what goes before the others first."""
+    named = (
+        ("sweeps", cell.sweep),
+        ("variants", cell.variant),
+        ("schemes", cell.scheme),
+        ("setups", cell.setup),
+        ("topologies", cell.topology),
+    )
+    for table, wanted in named:
+        yield from (entry for entry in paper.top.tables(table) if entry.id == wanted)
+
+
+def _place(entries: Sequence[Entry], path: str) -> str:
+    """Where one of them sets a path, for all networks or for one; empty where none does."""
+    for entry in entries:
+        for key, value in entry.changes.items():
+            if key == path or (isinstance(value, Mapping) and path in value):
+                return entry.place("set")
+        if entry.get("key") == path:
+            return entry.place("values")
+    return ""
 
 
 @dataclass(frozen=True)

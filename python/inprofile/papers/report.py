@@ -25,7 +25,7 @@ class Report:
     full: bool
     #: Measures of every cell, as the paper's `measure` makes them.
     cells: dict[Cell, Any]
-    #: Verdicts, one a claim and set-up whose experiments were all run (see `papers.completeness`); and the
+    #: Verdicts, one a claim and set-up whose experiments were all run (see `papers.verdicts`); and the
     #: same under each of the paper's variants, by its id.
     judged: list[Judged]
     variants: dict[str, list[Judged]]

@@ -6,7 +6,12 @@ of segments and headers; the window never limits it. Queues and markers are the 
 not mark by ECN.
 
 Kept as `today.json` in the paper's folder: verdicts, the rows of the paper's tables with intervals, and what
-the page advises (`advice_today`).
+the page advises.
+
+What a paper's page advises, run under today's TCP senders, Reno of Linux among them: what changes then.
+`[today]` in `advice.toml` names the cells, and `today(paper, cells)` in the paper's `advice` makes figures
+of one sender's. They are kept as `advised` in `today.json`, and the sentence of `[today]` has each as
+`NAME_SENDER`, with the ends of its interval as `NAME_SENDER_lo` and `NAME_SENDER_hi`.
 """
 
 from __future__ import annotations
@@ -17,17 +22,33 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..experiment.senders import Sender, senders
-from ..metrics.stats import estimated
+from ..experiment.senders import Sender, sender, senders
+from ..metrics.measures import Array
+from ..metrics.stats import FREE, Bounds, estimated
 from ..own.engine import __version__
 from ..run.pool import Backend
-from ..run.records import record_lines
-from ..run.storage import replace_text
-from . import Batches, Entry, Job, Paper, advice_today, rerun
+from ..run.storage import record_lines, replace_text
+from . import Batches, Entry, Job, Paper, rerun
+from .advice import TODAY, cell_at, read
 from .judge import RULES
 from .rows import TableRow, bounds_of, printed_rows
 
-__all__ = ["NAME", "OWN", "SendersPlan", "committed", "judged_today", "make", "plan", "stale", "write"]
+__all__ = [
+    "NAME",
+    "OWN",
+    "Figure",
+    "SendersPlan",
+    "advised_batches",
+    "committed",
+    "compared",
+    "judged_today",
+    "kept",
+    "make",
+    "plan",
+    "stale",
+    "write",
+]
+
 
 #: The file in a paper's folder.
 NAME = "today.json"
@@ -57,7 +78,7 @@ class SendersPlan:
         return sum(job.seeds * job.cost * cost for job, cost in self._jobs())
 
     def _jobs(self) -> list[tuple[Job, float]]:
-        costs: dict[str, float] = {OWN: 1.0, **{s.id: s.cost for s in advice_today.compared()}}
+        costs: dict[str, float] = {OWN: 1.0, **{s.id: s.cost for s in compared()}}
         return [
             (job, costs[sender])
             for sender, trial in (*self.trials.items(), *self.advised.items())
@@ -73,8 +94,8 @@ def plan(paper: Paper, quick: bool = False) -> SendersPlan:
     own: Batches = here.module("experiments").jobs(here, quick)
     batches = {OWN: own} | {s.id: _sent(here, own, s) for s in senders()}
     trials = {sender: rerun.Trial(here, made) for sender, made in batches.items()}
-    advised = advice_today.batches(paper, quick)
-    under = {OWN: advised} | {s.id: _sent(paper, advised, s) for s in advice_today.compared()}
+    advised = advised_batches(paper, quick)
+    under = {OWN: advised} | {s.id: _sent(paper, advised, s) for s in compared()}
     return SendersPlan(
         paper, trials, {sender: rerun.Trial(paper, made) for sender, made in under.items() if made}
     )
@@ -113,8 +134,8 @@ def make(
     trials = planned.trials
     every = [*trials.values(), *planned.advised.values()]
     rerun.run(every, backend=backend, cache=cache, progress=progress)
-    titles = {OWN: "The paper's TCP", **{s.id: s.title for s in advice_today.compared()}}
-    advised = advice_today.kept(planned.advised, titles)
+    titles = {OWN: "The paper's TCP", **{s.id: s.title for s in compared()}}
+    advised = kept(planned.advised, titles)
     answers = {name: trial.answers() for name, trial in trials.items()}
     return {
         "paper": paper.name,
@@ -181,10 +202,58 @@ def stale(paper: Paper, found: Mapping[str, Any]) -> str:
     """Say what has changed since it was made; empty where nothing has."""
     if [c["id"] for c in found["claims"]] != [c.id for c in judged_today(paper)]:
         return "claims"
-    if ("advised" in found) != bool(advice_today.batches(paper)):
+    if ("advised" in found) != bool(advised_batches(paper)):
         return "advice"
     if found["setup"] != paper.setups[0].id:
         return "primary set-up"
     if [s["id"] for s in found["senders"]] != [OWN, *(s.id for s in senders())]:
         return "senders"
     return ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of what is advised, one value per seed."""
+
+    name: str
+    words: str
+    values: Array
+    unit: str = ""
+    bounds: Bounds = FREE
+
+
+def compared() -> list[Sender]:
+    """Under whom it is run beside the paper's own TCP."""
+    return [*senders(), sender("reno")]
+
+
+def advised_batches(paper: Paper, quick: bool = False) -> Batches:
+    """What is run under each of them; nothing for a paper whose advice says nothing of today's senders."""
+    about = read(paper) or {}
+    wanted = {cell_at(paper, written) for written in about.get(TODAY, {}).get("cells", ())}
+    if not wanted:
+        return []
+    every = paper.module("experiments").jobs(paper, quick, full=True)
+    # What a placebo is made from comes before it.
+    wanted |= {job.after for batch in every for job in batch if job.cell in wanted and job.after is not None}
+    made = [[job for job in batch if job.cell in wanted] for batch in every]
+    return [batch for batch in made if batch]
+
+
+def kept(trials: Mapping[str, rerun.Trial], titles: Mapping[str, str]) -> dict[str, Any] | None:
+    """Each figure under each sender, as `today.json` keeps it; None where nothing was to be run."""
+    if not trials:
+        return None
+    rows: dict[str, dict[str, Any]] = {}
+    for name, trial in trials.items():
+        if trial.invalid:
+            continue
+        for f in trial.paper.module("advice").today(trial.paper, trial.cells):
+            row = rows.setdefault(f.name, {"name": f.name, "words": f.words, "unit": f.unit, "senders": {}})
+            figure = estimated([float(x) for x in f.values], f.bounds)
+            row["senders"][name] = {key: figure[key] for key in ("mean", "ci95", "n")}
+    return {
+        "senders": [{"id": name, "title": titles[name]} for name in trials],
+        "invalid": {name: trial.invalid for name, trial in trials.items() if trial.invalid},
+        "rows": list(rows.values()),
+    }

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 from ..own.engine import __version__, engine_digest
 from ..own.registry import files, load_classes
 from .pieces import Gathered, Piece, pack, unpack
-from .pool import BackendError, Task, chunked, run_each
-from .runnable import Runnable
+from .pool import BackendError, Runnable, Task, chunked, run_each
 from .storage import write_whole
 
 if TYPE_CHECKING:

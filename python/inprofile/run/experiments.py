@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from .._input import seeds_in_order
 from ..own.engine import __version__, engine_digest
 from .pieces import Piece, whole
-from .pool import Backend, Local, Task
+from .pool import Backend, Local, Runnable, Seeds, Task
 from .results import Result
-from .runnable import Runnable, Seeds
 from .storage import TABLES
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from .._input import seeds_in_order
 from ..own.engine import __version__, engine_digest
 from .ledger import Ledger, check_head
 from .pieces import whole
-from .pool import Local, Task
-from .runnable import Runnable, Seeds
+from .pool import Local, Runnable, Seeds, Task
 from .storage import TABLES, check_place
 
 if TYPE_CHECKING:

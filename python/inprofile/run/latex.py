@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ..metrics.flow_groups import Groups
+from ..metrics.flow_figures import Groups
 from ..metrics.latex import Column, Raw, Table, with_unit
 from ..metrics.quantity import quantity
 from ..metrics.stats import Estimate
 from ..metrics.summary import SHOWN, Rows, heading_of, unit_of
 
 if TYPE_CHECKING:
-    from ..metrics.runs import Runs
+    from ..metrics.flow_figures import Runs
 
 __all__ = ["tables_of"]
 

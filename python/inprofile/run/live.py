@@ -14,7 +14,7 @@ from .._input import seeds_in_order
 from .results import Result
 
 if TYPE_CHECKING:
-    from .runnable import Runnable, Seeds
+    from .pool import Runnable, Seeds
 
 __all__ = ["NotLive", "Unsupported", "hindrance", "run"]
 

@@ -27,7 +27,7 @@ from .._input import check_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .runnable import Runnable
+    from .pool import Runnable
 
 __all__ = [
     "Captured",

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .. import _internal
 from .._input import MOST_THREADS
 from ..own import NotDeterministic
 from ..own.registry import spent
 from .pieces import Gathered, Piece
-from .runnable import Runnable
 from .storage import TABLES
+
+if TYPE_CHECKING:
+    from .results import Provenance
 
 __all__ = [
     "Backend",
     "BackendError",
     "Local",
+    "Runnable",
+    "Seeds",
     "Task",
     "chunked",
     "in_parts",
@@ -27,6 +31,50 @@ __all__ = [
     "shared_out",
     "threads",
 ]
+
+
+Seeds = int | Iterable[int]
+"""How many seeds (`20` is 1…20), or which ones."""
+
+
+class Runnable(Protocol):
+    """An experiment that has been checked and can run."""
+
+    _inner: _internal.Scenario
+    _overrides: tuple[tuple[str, str], ...]
+
+    @property
+    def _text(self) -> str: ...
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+
+    @property
+    def file(self) -> str:
+        """The file it came from, as messages call it."""
+
+    @property
+    def canonical(self) -> str:
+        """All that decides its runs."""
+
+    @property
+    def own(self) -> list[str]:
+        """The mechanisms among its own that are written in Python."""
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """The seeds that it asks for."""
+
+    def place_of(self, *keys: str) -> str:
+        """Where the first of these keys that is written stands."""
+
+    def expected_packets(self, seeds: Seeds | None = None) -> float:
+        """About how many data packets its runs send."""
+
+    def provenance(self, seeds: tuple[int, ...]) -> Provenance:
+        """Where results of its runs with these seeds come from."""
+
 
 #: Data packets of runs that one thread makes in one go: some hundredths of a second.
 _CHUNK_PACKETS = 20_000

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from .. import _internal
     from ..charts.plot import Plots
     from ..metrics.contracts import Contracts
-    from ..metrics.delays import Delays
-    from ..metrics.flow_groups import Groups
-    from ..metrics.flow_times import FlowTimes
+    from ..metrics.flow_figures import Groups
+    from ..metrics.times import Delays, FlowTimes
 
 __all__ = ["FolderInUse", "Provenance", "Result", "ResultError", "read"]
 
@@ -259,7 +258,7 @@ class Result:
 
     def distributions(self) -> Delays:
         """The table `delays` over the seeds: each distribution's figures with their 95 % intervals."""
-        from ..metrics.delays import Delays
+        from ..metrics.times import Delays
 
         return Delays(self.delays)
 
@@ -268,7 +267,7 @@ class Result:
 
         By group, over the measured window and the seeds: how many, how many unfinished, mean and quantiles.
         """
-        from ..metrics.flow_times import FlowTimes
+        from ..metrics.times import FlowTimes
 
         measure = self.provenance.effective["measure"]
         window = (in_seconds(measure["from"]), in_seconds(measure["to"]))
@@ -288,7 +287,7 @@ class Result:
 
     def groups(self) -> Groups:
         """Groups of flows: what a flow of each got on average, over the seeds."""
-        from ..metrics.flow_groups import Groups
+        from ..metrics.flow_figures import Groups
 
         return Groups(self)
 
@@ -301,13 +300,13 @@ class Result:
 
     def to_pandas(self, table: str = "flows") -> Any:
         """A table by name as a pandas DataFrame, whose `attrs["units"]` has its columns' units."""
-        from .frames import pandas_frame
+        from .tables import pandas_frame
 
         return pandas_frame(self._tables[table])
 
     def to_polars(self, table: str = "flows") -> Any:
         """The same as a polars DataFrame, the units in the names of its columns: `goodput [bit/s]`."""
-        from .frames import polars_frame
+        from .tables import polars_frame
 
         return polars_frame(self._tables[table])
 
@@ -341,7 +340,7 @@ class Result:
         flows = self.rows("flows")
         drawn = self.plot.dots("throughput") if 0 < len(flows) <= _MOST_DRAWN else None
         parts = (head, self.summary()._repr_html_(), kept, flows._repr_html_())
-        from ..charts.notebook import styled
+        from ..charts.plot import styled
 
         return styled("".join(parts), drawn)
 

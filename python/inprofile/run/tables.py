@@ -3,22 +3,62 @@
 A Parquet file of a few megabytes can hold billions of equal rows, and one of a few kilobytes twenty thousand
 times the same text of a megabyte. What numbers take in memory is known from the footer. What texts take is
 not: they are read as the dictionary that they are stored as, weighed, and spelled out only then.
+
+Tables as pandas and polars take them, with the units of their columns. An Arrow table says a column's unit
+in its field's metadata, which neither of the two keeps. pandas has `attrs`, which follow a frame through
+selections and groupings; polars has nothing of the kind, and there a column's unit is in its name.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._input import check_file
-from .memory import physical
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["Room", "TooManyRows", "in_memory"]
+__all__ = ["Room", "TooManyRows", "in_memory", "pandas_frame", "physical", "polars_frame", "units_of"]
+
+
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def physical() -> float:
+    """Bytes of memory that this process may have: the machine's, or less in its control group."""
+    bytes_ = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = _CGROUP.read_text().strip()
+    except OSError:
+        # Outside Linux, or without cgroup v2: no such limit.
+        return bytes_
+    return min(bytes_, float(limit)) if limit.isdigit() else bytes_
+
+
+def units_of(table: pa.Table) -> dict[str, str]:
+    """The unit of each column that has one: `bit/s`, `s`, `B`, `packets`, `1` for a plain number."""
+    return {f.name: f.metadata[b"unit"].decode() for f in table.schema if b"unit" in (f.metadata or {})}
+
+
+def pandas_frame(table: pa.Table) -> Any:
+    """A pandas DataFrame; `attrs["units"]` has the units by column."""
+    frame = table.to_pandas()
+    frame.attrs["units"] = units_of(table)
+    return frame
+
+
+def polars_frame(table: pa.Table) -> Any:
+    """A polars DataFrame; a column with a unit is called so: `goodput [bit/s]`."""
+    import polars
+
+    units = {name: unit for name, unit in units_of(table).items() if unit != "1"}
+    frame: Any = polars.from_arrow(table)
+    return frame.rename({name: f"{name} [{unit}]" for name, unit in units.items()})
+
 
 SMALL = 256 << 20
 """Bytes in memory that the tables of any result may take."""

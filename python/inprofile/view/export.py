@@ -12,11 +12,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ..run.storage import ResultError, check_folder, write_whole
-from . import answers, flows, sweeps
+from . import answers, sweeps
 from .folder import Entry, Folder
 from .server import page_files
 
 __all__ = ["LARGEST", "export"]
+
 
 LARGEST = 64 << 20
 """Bytes of figures in a file, compressed: what goes beyond is left out, and the page says so."""
@@ -67,10 +68,10 @@ def _keep_summary(
     id_ = quote(entry.id, safe="")
     if entry.kind == "run":
         keep(f"run?id={id_}", lambda: answers.run(folder, entry.id), entry.id)
-        keep(f"flows?id={id_}", lambda: flows.flows(folder, entry.id), f"{entry.id}, flows")
+        keep(f"flows?id={id_}", lambda: answers.flows(folder, entry.id), f"{entry.id}, flows")
         for name in _explained(folder, entry.id):
             path = f"explain?id={id_}&flow={quote(name, safe='')}"
-            keep(path, partial(flows.explained, folder, entry.id, name), f"{entry.id}, why {name}")
+            keep(path, partial(answers.explained, folder, entry.id, name), f"{entry.id}, why {name}")
         return
     keep(f"sweep?id={id_}", lambda: sweeps.sweep(folder, entry.id), entry.id)
     keep(f"means?id={id_}", lambda: sweeps.means(folder, entry.id), f"{entry.id}, means")
@@ -88,7 +89,7 @@ def _explained(folder: Folder, id_: str) -> list[str]:
         names = list(dict.fromkeys(folder.result(id_, ("flows",)).flows["flow"].to_pylist()))
     except (ResultError, LookupError, OSError):
         return []
-    return names if len(names) <= flows.MOST_EXPLAINED else []
+    return names if len(names) <= answers.MOST_EXPLAINED else []
 
 
 def _document(page: dict[str, bytes], data: object) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from .._input import visible
-from .snapshot import (
+from .control import (
     ANSWER_TIMEOUT,
     COLOURS,
     LARGEST,

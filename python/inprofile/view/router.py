@@ -19,11 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..own.engine import __version__
-from .answers import plain
-from .control import Control
+from .answers import Arrays, pack, plain
+from .control import Control, Look, Router, RouterError
 from .metrics import Metrics
-from .pack import Arrays, pack
-from .snapshot import Look, Router, RouterError
 
 __all__ = ["EVERY", "Watch", "router"]
 
@@ -53,7 +51,7 @@ def router(name: str) -> Router:
     >>> router("127.0.0.1:9101/metrics")
     Traceback (most recent call last):
         ...
-    inprofile.view.snapshot.RouterError: 127.0.0.1:9101/metrics is no path of a socket: write http://127.0.0.1:9101/metrics
+    inprofile.view.control.RouterError: 127.0.0.1:9101/metrics is no path of a socket: write http://127.0.0.1:9101/metrics
     """
     if "://" in name:
         return Metrics(name)

@@ -23,8 +23,9 @@ from .._input import visible
 from ..experiment.scenario import ScenarioError
 from ..own import MechanismError
 from ..run.storage import ResultError
-from . import answers, flows, packets, sweeps, whatif
+from . import answers, sweeps, whatif
 from .folder import Folder, Unknown
+from .passage import packet, packets
 from .router import Watch
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def application(
 
     def without(request: Request) -> bytes:
         given = request.query_params
-        return flows.without(
+        return answers.without(
             folder(), given["id"], given["flow"], lambda changed, seeds: runs.run(changed, seeds, {})
         )
 
@@ -211,10 +212,10 @@ def application(
             "/api/series",
             query(lambda r: answers.series(folder(), r.query_params["id"], int(r.query_params["seed"]))),
         ),
-        Route("/api/flows", query(lambda r: flows.flows(folder(), r.query_params["id"]))),
+        Route("/api/flows", query(lambda r: answers.flows(folder(), r.query_params["id"]))),
         Route(
             "/api/explain",
-            query(lambda r: flows.explained(folder(), r.query_params["id"], r.query_params["flow"])),
+            query(lambda r: answers.explained(folder(), r.query_params["id"], r.query_params["flow"])),
         ),
         Route("/api/without", query(without)),
         Route("/api/sweep", query(lambda r: sweeps.sweep(folder(), r.query_params["id"]))),
@@ -223,10 +224,10 @@ def application(
             query(lambda r: sweeps.curve(folder(), r.query_params["id"], r.query_params["metric"])),
         ),
         Route("/api/means", query(lambda r: sweeps.means(folder(), r.query_params["id"]))),
-        Route("/api/packets", query(lambda r: packets.packets(*traced(r.query_params), r.query_params))),
+        Route("/api/packets", query(lambda r: packets(*traced(r.query_params), r.query_params))),
         Route(
             "/api/packet",
-            query(lambda r: packets.packet(*traced(r.query_params), int(r.query_params["packet"]))),
+            query(lambda r: packet(*traced(r.query_params), int(r.query_params["packet"]))),
         ),
         Route("/api/passage", query(passage)),
         Route("/api/router", query(router)),

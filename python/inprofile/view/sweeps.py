@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ..metrics.contracts import figure_over_runs
 from ..run.tables import Room, TooManyRows
 from ..studies.sweep.axes import column_of, named_settings, short_keys
-from ..studies.sweep.dataset import part_files
+from ..studies.sweep.result import part_files
+from .answers import Arrays, pack
 from .folder import Folder, Unknown, sweep_head
-from .pack import Arrays, pack
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,10 +11,8 @@ from .. import _internal
 from ..experiment.scenario import Scenario
 from ..run.pool import threads
 from ..run.results import Provenance, Result
-from .answers import figures, lines
-from .knobs import knobs
-from .levels import levels
-from .pack import Arrays, pack
+from .answers import Arrays, figures, lines, pack
+from .knobs import knobs, levels
 from .passage import finely, passage, stretch
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ...charts.curves import frontier
 from ...metrics.measures import Array, Measures
 from .. import Cell, Paper
 from ..advice import known
-from ..advice_today import Figure
+from ..today import Figure
 from .claims import THIRDS
 from .frontiers import MATCHED, least_delay, log_ratios
 from .page import DELAY, GOODPUT, points

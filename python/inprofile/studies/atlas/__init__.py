@@ -17,14 +17,12 @@ from pathlib import Path
 
 from ...papers import Job, Paper
 from ...papers import load as load_paper
-from ...papers.changed import check_experiments
+from ...papers.experiment import check_experiments
 from ...papers.factors import Factor
 from ...papers.rerun import Answer
 from ...run.pool import Backend, Local
-from .answers import ClaimAnswer, answer
-from .applies import applying
-from .design import Planned, design
-from .visit import Visited, cells_of, visit
+from .answers import ClaimAnswer, answer, applying
+from .visit import Planned, Visited, cells_of, design, visit
 
 __all__ = ["BUDGET", "Atlas", "AtlasPlan", "Confirmed", "UnknownClaimError", "make", "plan", "plans"]
 

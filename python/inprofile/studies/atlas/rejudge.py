@@ -18,11 +18,9 @@ from ...papers import load as load_paper
 from ...papers.factors import Factor, Point
 from ...papers.judge import Verdict
 from ...papers.rerun import Answer
-from .answers import ClaimAnswer, answer, distance
-from .applies import applying
-from .design import Planned
+from .answers import ClaimAnswer, answer, applying, distance
 from .store import NAME, apart_json, committed, stale, write_json
-from .visit import Visited
+from .visit import Planned, Visited
 
 __all__ = ["rejudged"]
 

@@ -10,8 +10,7 @@ from ...papers import Paper
 from ...papers.factors import Factor
 from ...papers.judge import RULES
 from ...papers.rerun import Answer
-from ...run.records import record_lines
-from ...run.storage import replace_text
+from ...run.storage import record_lines, replace_text
 from . import Atlas, Confirmed
 from .answers import ClaimAnswer, distance
 from .visit import Visited

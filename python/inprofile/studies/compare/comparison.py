@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ...metrics.measures import Array
 from ...metrics.stats import POSITIVE, SHARE, estimated
 from ...own.engine import __version__
-from .frontier import Frontier
+from .frontier import Frontier, Ranking, Tuned, tuned
 from .measure import MEASURES
 from .schemes import Place, Scheme
-from .tuned import Tuned, tuned
-from .winners import Ranking
 
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario

@@ -1,4 +1,7 @@
-"""The comparison's page: who wins where, in words and as a table; frontiers; every scheme at equal delay."""
+"""The comparison's page: who wins where, in words and as a table; frontiers; every scheme at equal delay.
+
+A comparison's tables for a paper: every scheme at its best setting, and all at equal delay.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ...charts.curves import frontier
 from ...charts.page import Charts, environment, page_parts
 from ...charts.shapes import colour_of
-from ...metrics.quantity import bracketed, number
+from ...metrics.latex import Column, Table
+from ...metrics.quantity import bracketed, number, quantity
+from ...metrics.stats import POSITIVE, SHARE, Estimate, estimate
 from ...run.storage import replace_files
 from ..reproduce.report import write_overview
 from .advice import advice
@@ -18,9 +23,10 @@ from .comparison import Compared, Comparison
 from .measure import ENOUGH, MEASURES, RANKED, Measure
 
 if TYPE_CHECKING:
-    from .winners import Ranking
+    from .frontier import Ranking
 
-__all__ = ["render", "write"]
+__all__ = ["render", "tables_of", "write"]
+
 
 #: What frontiers are drawn of.
 DRAWN = ("kept", "fairness", "utilisation", "loss_in")
@@ -246,3 +252,68 @@ def _frontiers(one: Compared, titles: dict[str, str], measure: Measure, charts: 
     up = f"{unit} (%)" if measure.percent else unit
     charts[name] = frontier(rows, list(titles.values()), x=DELAY, y=up, log=(True, False), legend=False)
     return name
+
+
+_BEST = ("kept", "fairness", "best_effort", "utilisation", "delay")
+
+
+def tables_of(comparison: Comparison) -> Iterator[Table]:
+    """Of each experiment two tables."""
+    for one in comparison.outcomes:
+        yield _best(comparison, one)
+        if table := _equal(comparison, one):
+            yield table
+
+
+def _best(comparison: Comparison, one: Compared) -> Table:
+    found = comparison.tuned(one)
+    points = []
+    for best in found:
+        frontier = one.frontiers[best.scheme.id]
+        points.append(frontier.points[list(frontier.settings).index(best.length)].values)
+    columns = [
+        Column("scheme", [best.scheme.title for best in found]),
+        Column("T", [quantity(best.length, "s", 3) for best in found]),
+    ]
+    for name in _BEST:
+        cells = [
+            estimate(p[name].tolist(), POSITIVE if name == "delay" else SHARE) if name in p else None
+            for p in points
+        ]
+        if any(cells):
+            columns.append(_column(name, cells))
+    return Table(
+        f"{_where(one)}: every scheme at the setting that keeps contracts best. {_seeds(one)}",
+        f"compare-{one.study.id}-best",
+        columns,
+    )
+
+
+def _equal(comparison: Comparison, one: Compared) -> Table | None:
+    there = [s.id for s in comparison.plan.schemes if s.id in one.reaching]
+    columns = [Column("scheme", [comparison.title(s) for s in there])]
+    for name in MEASURES:
+        if found := one.at_equal_delay(name):
+            columns.append(_column(name, [estimate(found[s], SHARE) if s in found else None for s in there]))
+    if not there or len(columns) == 1:
+        return None
+    delays = ", ".join(f"{1e3 * d:.3g}" for d in one.delays)
+    return Table(
+        f"{_where(one)}: schemes at equal mean queueing delay ({delays} ms). {_seeds(one)}",
+        f"compare-{one.study.id}-equal-delay",
+        columns,
+    )
+
+
+def _column(name: str, cells: Sequence[Estimate | None]) -> Column:
+    if name == "delay":
+        return Column("Queueing delay", cells, "s")
+    return Column(MEASURES[name].title, cells, percent=MEASURES[name].percent)
+
+
+def _where(one: Compared) -> str:
+    return f"{one.study.title}, {one.study.tcp_title}"
+
+
+def _seeds(one: Compared) -> str:
+    return f"Mean and 95 % confidence interval of {len(one.seeds)} seeds."

@@ -20,11 +20,10 @@ from ...run.experiments import Experiment, measure_all
 from ...run.pool import Backend, Local
 from . import measure as _measure
 from .comparison import Compared, Comparison, ComparisonPlan, Study
-from .frontier import Frontier, common_delays
+from .frontier import Frontier, common_delays, rank
 from .measure import RANKED
 from .own import own_scheme
 from .schemes import HERE, Place, Scheme, about, choose, lengths
-from .winners import rank
 
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario

@@ -15,9 +15,8 @@ from ...metrics.quantity import number, pm, quantity
 from ...metrics.response import law_of
 from ...metrics.stats import POSITIVE, Estimate, estimate, mean, paired
 from .cause import Verdict, judged, sentence
-from .explanation import CAUSES, Explanation, Fate, Figure
+from .explanation import CAUSES, Explanation, Fate, Figure, UnknownFlow, subject
 from .facts import Facts, Loss
-from .subject import UnknownFlow, subject
 
 if TYPE_CHECKING:
     from ...metrics.contracts import Kept

@@ -25,9 +25,9 @@ from ..reproduce.report.overview import read_results
 from ..suite import SUITES, suite
 from ..suite import plan as planned
 from ..sweep import SweepError, read_sweep, run_plan
-from ..sweep.dataset import TABLES as DATASET
-from ..sweep.dataset import part_files
 from ..sweep.plan import HEAD, plan_of
+from ..sweep.result import TABLES as DATASET
+from ..sweep.result import part_files
 from .archive import FILES, Changed, Pack
 from .listing import differences, versions
 

@@ -4,7 +4,7 @@
 contracts of the customers that share it, and what that costs the others. `policer` asks how large a policer's
 burst has to be.
 
-A plan is asked by an experiment file with a table `[plan]` (`question`). `bench` makes the runs and keeps
+A plan is asked by an experiment file with a table `[plan]` (`question`). `store` makes the runs and keeps
 them, `search` looks for settings, `contracts` puts the answer together, `variants` has the network changed,
 and `files` writes what runs at once.
 """

@@ -1,7 +1,7 @@
 """The answer to a plan: the scheme and its settings that keep the contracts at the least cost to the others.
 
 Every scheme gets the same number of trials (`search`). The best are run with 40 other seeds, and the best of
-these is put to the test on seeds that nothing has used (`confirmed`). Up to three candidates are tested, at
+these is put to the test on seeds that nothing has used (`search`). Up to three candidates are tested, at
 levels that together are 5 %, so that the answer as a whole is wrong with a probability of at most 5 %.
 """
 
@@ -17,12 +17,27 @@ from ...experiment.scenario import Scenario
 from ...run.pool import Backend, Local
 from ..compare.schemes import Scheme
 from ..compare.settings import rounded
-from .bench import Bench, RunFigures
-from .confirmed import CANDIDATES, LEVEL, SAFEST, Confirmed, confirmation, confirmed
 from .question import Question
-from .search import STEPS, Judged, Tried, first_look, judge, near, ranges_of, runs_of, search, selected
-from .smaller import scale_of, smaller
-from .variants import Change, changed, with_more
+from .search import (
+    CANDIDATES,
+    LEVEL,
+    SAFEST,
+    STEPS,
+    Confirmed,
+    Judged,
+    Tried,
+    confirmation,
+    confirmed,
+    first_look,
+    judge,
+    near,
+    ranges_of,
+    runs_of,
+    search,
+    selected,
+)
+from .store import Bench, RunFigures
+from .variants import Change, changed, scale_of, smaller, with_more
 
 __all__ = ["Answer", "Near", "Room", "expected_runs", "plan"]
 
@@ -129,7 +144,7 @@ def plan(
     """Find settings that meet the goal at the least cost to the others.
 
     Every scheme gets `trials` settings. Where a run takes long they are looked for on a network with one in
-    `scale` flows (`smaller`; default: `scale_of`, 1: never), and then only the schemes that do best with what
+    `scale` flows (default: `scale_of`, 1: never), and then only the schemes that do best with what
     is set by hand get all of them. Runs are kept in the folder `place`, and the same plan goes on from
     there. `jobs` is the number of threads, `backend` makes the runs elsewhere (`run.clusters`); neither
     changes the answer. `progress` is told in words what is done, `count` how many runs have been made.

@@ -23,8 +23,8 @@ from functools import cache
 from pathlib import Path
 
 from ..._input import read_file
+from ...experiment.dump import STARTER
 from ...experiment.scenario import ScenarioError, parse
-from ...experiment.starter import STARTER
 from ...metrics.quantity import bits_per_second
 
 __all__ = ["COLUMNS", "Customer", "CustomerError", "Customers", "parse_customers", "read_customers"]

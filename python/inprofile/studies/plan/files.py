@@ -60,7 +60,7 @@ def write(answer: Answer, out: Path, as_json: Mapping[str, Any]) -> dict[str, st
 
     Raises OSError where the disk refuses.
     """
-    from .figure import picture
+    from .words import picture
 
     question, best = answer.question, (answer.chosen.tried if answer.chosen else answer.nearest)
     write_whole(out / "safe.svg", picture(answer).encode())

@@ -64,7 +64,7 @@ class Question:
     customers: Customers | None = None
     """Those who are there, where a file says so; else the router's file has made-up ones."""
     scale: float = 1.0
-    """Of a smaller network that stands for another: how many times as large that is (`smaller`)."""
+    """Of a smaller network that stands for another: how many times as large that is (`variants`)."""
 
     @property
     def whole_rate(self) -> float:

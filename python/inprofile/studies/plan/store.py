@@ -1,7 +1,7 @@
 """Runs of a plan: made once, kept in a folder, and taken from there when the same plan goes on.
 
 A run is kept as one row of figures, under the digest of its experiment and its seed (`run.ledger` has the
-folder). `bench` has the rows of a link's plans, `tree.bench` those of a tree's.
+folder). `Bench` has the rows of a link's plans, `tree.answer` those of a tree's.
 """
 
 from __future__ import annotations
@@ -10,25 +10,30 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ...metrics.contracts import BY_RUN
 from ...own.engine import __version__, engine_digest
 from ...run.ledger import Ledger, check_head
 from ...run.pieces import Piece
 from ...run.pool import Backend, Task
 from ...run.storage import ResultError
 from ...run.tables import Room, TooManyRows
-from ..sweep.dataset import parquet, part_files
+from ..sweep.result import RunsOf, parquet, part_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...experiment.scenario import Scenario
 
-__all__ = ["Row", "Store"]
+__all__ = ["FIGURES", "Bench", "Row", "RunFigures", "Store"]
+
 
 Row = dict[str, Any]
 """Of one run: its setting, seed and digest, and the figures that are kept of it."""
@@ -195,3 +200,81 @@ class Store(ABC):
         first = zip(_FIRST, (pa.uint32(), pa.uint64(), pa.string()), strict=True)
         figures = [(name, pa.string() if name in self.texts else pa.float64()) for name in self.columns]
         return pa.schema([*first, *figures])
+
+
+Array = NDArray[np.float64]
+#: What is kept of a run; missing where there is no such figure. `worst_flow` is text, `others_kept` the share
+#: of the contracts that was kept of groups that are not judged.
+FIGURES = (*BY_RUN, "delay_mean", "utilisation", "others_kept")
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """Figures of the runs of one experiment, one value a seed."""
+
+    seeds: tuple[int, ...]
+    values: Mapping[str, Array]
+    worst_flow: tuple[str, ...]
+    """By seed."""
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[name]
+
+    @property
+    def kept(self) -> int:
+        """Runs in which every contract was kept."""
+        return int(self.values["all_contracts_kept"].sum())
+
+
+class Bench(Store):
+    """Where a link's plan has its runs made."""
+
+    tables = ("metrics", "flows")
+    columns = (*FIGURES, "worst_flow")
+    texts = ("worst_flow",)
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        place: Path | None,
+        backend: Backend,
+        tell: Callable[[int], None],
+        groups: Sequence[str] | None = None,
+    ) -> None:
+        """See `Store`. Where `groups` are given, the contracts of these alone are judged."""
+        self._groups = groups
+        super().__init__(scenario, place, backend, tell, {} if groups is None else {"groups": sorted(groups)})
+
+    def run(self, asked: Sequence[tuple[Scenario, Sequence[int]]]) -> list[RunFigures]:
+        """The figures of these experiments with these seeds, in order; what is not known is run."""
+        pairs = zip(self.rows(asked), asked, strict=True)
+        return [_figures(rows, seeds) for rows, (_, seeds) in pairs]
+
+    def reduced(self, piece: Piece) -> Iterator[Row]:
+        """See `Store`."""
+        others: dict[tuple[int, int], dict[str, float]] = {}
+        columns = (piece.tables["metrics"][c].to_pylist() for c in ("setting", "seed", "name", "value"))
+        for setting, seed, name, value in zip(*columns, strict=True):
+            if name in FIGURES:
+                others.setdefault((setting, seed), {})[name] = value
+        flows, groups = piece.tables["flows"], self._groups
+        runs = RunsOf.of(flows)
+        judged = None if groups is None else np.isin(np.array(flows["group"].to_pylist()), list(groups))
+        found = runs.rows.figures(runs.starts, judged)
+        if judged is not None:
+            found["others_kept"] = runs.rows.figures(runs.starts, ~judged)["contracts_kept"]
+        worst = flows["flow"].take(runs.rows.worst(runs.starts)).to_pylist()
+        for i, (setting, seed) in enumerate(zip(runs.settings.tolist(), runs.seeds.tolist(), strict=True)):
+            figures: dict[str, float | None] = dict.fromkeys(FIGURES)
+            figures.update({name: x for name, values in found.items() if (x := float(values[i])) == x})
+            figures.update(others[setting, seed])
+            yield {"setting": setting, "seed": seed, "worst_flow": worst[i], **figures}
+
+
+def _figures(rows: Sequence[Row], seeds: Sequence[int]) -> RunFigures:
+    values = {name: np.array([_number(row.get(name)) for row in rows]) for name in FIGURES}
+    return RunFigures(tuple(seeds), values, tuple(row["worst_flow"] for row in rows))
+
+
+def _number(x: float | None) -> float:
+    return float("nan") if x is None else x

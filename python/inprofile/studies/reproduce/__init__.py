@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from ... import papers as _papers
 from ...papers import Batches, Cell, Job, Paper, today, verdicts
-from ...papers.changed import check_experiments
-from ...papers.completeness import Ran
-from ...papers.experiment import Work, measure_work, measured_with, work_of
+from ...papers.experiment import Work, check_experiments, measure_work, measured_with, work_of
 from ...papers.judge import judge
 from ...papers.parameters import check_origins
 from ...papers.report import Report
+from ...papers.verdicts import Ran
 from ...run.pool import Backend, Local
 
 if TYPE_CHECKING:

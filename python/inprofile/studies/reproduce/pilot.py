@@ -16,9 +16,8 @@ from pathlib import Path
 
 from ...experiment.scenario import Scenario
 from ...metrics.measures import Measures
-from ...metrics.power import seeds_needed
 from ...metrics.quantity import number
-from ...metrics.stats import estimate
+from ...metrics.stats import estimate, seeds_needed
 from ...papers import Cell, Paper, load
 from ...papers.experiment import measure_work, measured_with, work_of
 from ...papers.judge import Comparison, Finding

@@ -2,7 +2,7 @@
 
 `scenarios` are experiment files that come with Inprofile, `contestants` the disciplines and schemes,
 `measure` what is kept of a run; `work` is what is to be run, `run` carries it out, `outcome` is how it came
-out, `page` writes the report (`tables`, `charts`, `coexistence`).
+out, `page` writes the report (`tables`, `coexistence`).
 """
 
 from .contestants import Contestant, UnknownContestantError, contestants

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...metrics.quantity import number, quantity
-from .matrix import Point
+from .matrix import Point, Published
 from .outcome import Entry, Suite
-from .published import Published
 from .scenarios import Definition
 
 __all__ = ["balance", "beside_published", "maps", "overview"]

@@ -10,19 +10,24 @@ Drop-tail lets the queue grow to its limit, and one loss there is for both. CUBI
 while the other filled the buffer, and has a small share at first; it then gains a little with each loss. So
 W is all that path and buffer hold, a run has eight times K to come to its shares, and is measured over four,
 or two where that is dear.
+
+Published measurements of pairs, shown beside a map.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ...metrics.quantity import bits_per_second
 
-__all__ = ["Matrix", "Point", "Sender", "periods"]
+__all__ = ["Matrix", "Point", "Published", "Sender", "Source", "periods", "published"]
+
 
 #: RFC 9438 §4.6 and §5: β_cubic and C, in segments per second³.
 _BETA, _C = 0.7, 0.4
@@ -184,3 +189,43 @@ def _period(bits: float) -> float:
 def _seconds(text: str) -> float:
     amount, unit = text.split()
     return float(amount) * {"s": 1.0, "ms": 1e-3, "us": 1e-6}[unit]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where figures were published."""
+
+    id: str
+    text: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """Goodputs of two flows, once for each run that was published."""
+
+    source: Source
+    point: Point
+    aqm: str
+    #: Of a and of b, in Mbit/s.
+    goodput: Sequence[tuple[float, float]]
+
+    @property
+    def ratios(self) -> list[float]:
+        """The first's goodput over the second's."""
+        return [a / b for a, b in self.goodput]
+
+
+def published(folder: Path) -> list[Published]:
+    """Read `published.toml`; nothing where there is none."""
+    path = folder / "published.toml"
+    if not path.exists():
+        return []
+    found = []
+    for source in tomllib.loads(path.read_text("utf-8"))["sources"]:
+        about = Source(source["id"], source["text"], source["address"])
+        for one in source["points"]:
+            a, b = one["pair"]
+            point = Point(a, b, one["rate"], one["rtt"])
+            found.append(Published(about, point, one["aqm"], [(x, y) for x, y in one["goodput"]]))
+    return found

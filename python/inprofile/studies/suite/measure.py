@@ -2,6 +2,8 @@
 
 A figure's name is the measure, behind `:` the group of flows, or behind `@` the phase. Units are bit/s and
 seconds; shares and counts have none.
+
+How long each group's packets wait in the measured queue: with two queues behind one link, they differ.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ __all__ = [
     "per_cent",
     "title",
     "unit",
+    "waits",
 ]
+
 
 #: What is better if it is less; of the others, what is better if it is more.
 LOWER = (
@@ -329,3 +333,23 @@ def _seconds(text: str) -> float:
     """
     amount, name = text.split()
     return float(amount) * _FACTORS[name]
+
+
+_FIGURES = {"delay_mean": "mean", "delay_p50": "p50", "delay_p99": "p99"}
+
+
+def waits(result: Result) -> dict[str, Array]:
+    """Mean, median and 99th percentile of queueing delay (s) by group, a value a seed, as `delay_p99:web`."""
+    seeds = result.seeds
+    at = {seed: i for i, seed in enumerate(seeds)}
+    link = result.provenance.effective["measure"]["at"]
+    values: dict[str, Array] = {}
+    for row in result.delays.to_pylist():
+        here = row["measure"] == "queueing_delay" and row["point"] == link
+        if not here or row["group"] is None or row["colour"] is not None:
+            continue
+        for name, figure in _FIGURES.items():
+            if row[figure] is not None:
+                key = f"{name}:{row['group']}"
+                values.setdefault(key, np.full(len(seeds), np.nan))[at[row["seed"]]] = row[figure]
+    return values

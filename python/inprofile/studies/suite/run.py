@@ -12,7 +12,6 @@ from ...metrics.measures import Measures
 from ...run.experiments import Experiment, measure_all
 from ...run.pool import Backend, Local
 from . import measure as _measure
-from . import waits as _waits
 from .outcome import Suite
 from .page import earlier, write
 from .scenarios import Definition
@@ -73,12 +72,10 @@ def suite(
 
         ways = [*also, list(definition.measures), [repr(p) for p in definition.phases]]
         by_group = any(m.startswith("delay_") and ":" in m for m in definition.measures)
-        if by_group:
-            ways.append(inspect.getsource(_waits))
 
         def reduced(_: int, result: Result, d: Definition = definition, more: bool = by_group) -> Measures:
             kept = _measure.measure(result, d)
-            return Measures(kept.seeds, {**kept.values, **_waits.waits(result)}, {}) if more else kept
+            return Measures(kept.seeds, {**kept.values, **_measure.waits(result)}, {}) if more else kept
 
         measured = measure_all(
             [Experiment(made.work[cell], made.seeds, ways) for cell in cells],

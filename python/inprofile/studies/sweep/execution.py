@@ -6,18 +6,22 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ...metrics.contracts import figure_over_runs
 from ...metrics.stats import Estimate
 from ...run.ledger import Ledger
 from ...run.pieces import Piece
 from ...run.pool import Backend, Task
-from .contracts import with_contracts
-from .dataset import TABLES, Columns, parquet
 from .plan import SweepPlan
+from .result import TABLES, Columns, parquet, with_contracts
 from .stopping import looks
 
+if TYPE_CHECKING:
+    pass
+
 __all__ = ["State", "carry_out"]
+
 
 #: Settings whose figures are kept for whoever looks on.
 _RECENT = 64

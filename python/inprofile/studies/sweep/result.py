@@ -1,7 +1,13 @@
-"""A finished sweep: its tables, and every setting's figures with their intervals."""
+"""A finished sweep: its tables, and every setting's figures with their intervals.
+
+Contract measures of finished runs, as metrics among the others: columns of a sweep.
+
+The finished dataset: Parquet files of some settings each, the values of the axes in every row.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,25 +17,134 @@ from typing import TYPE_CHECKING, Any
 
 from ..._input import read_file, visible
 from ...experiment.scenario import Scenario
-from ...metrics.contracts import figure_over_runs
+from ...metrics.contracts import BY_RUN, figure_over_runs
 from ...metrics.quantity import pm
 from ...metrics.stats import Estimate
 from ...metrics.summary import html_table, text_table
 from ...own.sources import Source
-from ...run.frames import pandas_frame, polars_frame
 from ...run.ledger import LEDGER
+from ...run.pieces import Piece
 from ...run.storage import LARGEST_MANIFEST, ResultError
-from ...run.tables import Room, TooManyRows
+from ...run.tables import Room, TooManyRows, pandas_frame, polars_frame
 from .axes import DEFAULT_METRICS, SweepError, column_of, named_settings, short_keys
-from .dataset import TABLES, part_files
 from .plan import HEAD, scenario_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from ...charts.plot import AnyChart
+    from ...metrics.flow_figures import FlowRows
+    from .plan import SweepPlan
 
-__all__ = ["Figure", "Setting", "Sweep", "read_sweep"]
+__all__ = [
+    "TABLES",
+    "Columns",
+    "Figure",
+    "RunsOf",
+    "Setting",
+    "Sweep",
+    "parquet",
+    "part_files",
+    "read_sweep",
+    "with_contracts",
+]
+
+
+TABLES = ("metrics", "flows", "queues", "markers")
+"""The tables kept of every run, as `inprofile.run.results.Result` has it: of series and verdicts there is
+too much."""
+
+
+class Columns:
+    """The axes' columns: names of values, or numbers in base units where all are of one kind, or texts."""
+
+    def __init__(self, plan: SweepPlan) -> None:
+        """Of all settings of a plan."""
+        import pyarrow as pa
+
+        self._made: list[tuple[pa.Field, pa.Array]] = []
+        for i, key in enumerate(plan.keys):
+            values, unit = column_of([setting[i] for setting in plan.shown])
+            array = pa.array(values)
+            self._made.append((pa.field(key, array.type, metadata={"unit": unit} if unit else None), array))
+
+    def put(self, table: pa.Table) -> pa.Table:
+        """The table with its settings' values after its first column."""
+        for i, (field, array) in enumerate(self._made):
+            table = table.add_column(i + 1, field, array.take(table["setting"].combine_chunks()))
+        return table
+
+
+def parquet(table: pa.Table, metadata: Mapping[str, str]) -> bytes:
+    """A table as the bytes of a Parquet file; the same for the same rows."""
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    whole = table.combine_chunks().replace_schema_metadata(dict(metadata))
+    pq.write_table(whole, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def part_files(place: Path, name: str) -> Iterator[Path]:
+    """The files of a table in order."""
+    yield from sorted((place / name).glob("part-*.parquet"))
+
+
+_POINT, _HEADER = "receivers", "wire"
+
+
+@dataclass(frozen=True)
+class RunsOf:
+    """The runs in a piece's table `flows`, which has the rows of each together."""
+
+    settings: NDArray[np.uint32]
+    seeds: NDArray[np.uint64]
+    starts: NDArray[np.intp]
+    """The first row of each."""
+    rows: FlowRows
+
+    @classmethod
+    def of(cls, flows: pa.Table) -> RunsOf:
+        """All of them, in the table's order."""
+        from ...metrics.flow_figures import FlowRows, run_starts
+
+        starts = run_starts(flows, "setting", "seed")
+        setting, seed = (flows[column].to_numpy()[starts] for column in ("setting", "seed"))
+        return cls(setting, seed, starts, FlowRows(flows))
+
+
+def with_contracts(piece: Piece) -> Piece:
+    """The piece with the contract measures of its runs in its table `metrics`."""
+    import numpy as np
+    import pyarrow as pa
+
+    runs = RunsOf.of(piece.tables["flows"])
+    if not runs.rows.has.any():
+        return piece
+    found = runs.rows.figures(runs.starts)
+    with_any = ~np.isnan(found["contracts_kept"])
+    # What has no value in a run with contracts is missing there; best effort may be nobody's.
+    which = {
+        name: np.flatnonzero(with_any & ~np.isnan(values) if name == "best_effort" else with_any)
+        for name, values in found.items()
+    }
+    runs_of = np.concatenate(list(which.values()))
+    figures = np.concatenate([found[name][at] for name, at in which.items()])
+    columns = {
+        "setting": pa.array(runs.settings[runs_of]),
+        "seed": pa.array(runs.seeds[runs_of]),
+        "value": pa.array(figures, from_pandas=True),
+        "point": pa.repeat(_POINT, len(figures)),
+        "header": pa.repeat(_HEADER, len(figures)),
+        "name": pa.concat_arrays([pa.repeat(name, len(at)) for name, at in which.items()]),
+        "unit": pa.concat_arrays([pa.repeat(BY_RUN[name], len(at)) for name, at in which.items()]),
+    }
+    metrics = piece.tables["metrics"]
+    more = pa.table([columns[c] for c in metrics.column_names], schema=metrics.schema)
+    return Piece(piece.runs, {**piece.tables, "metrics": pa.concat_tables([metrics, more])})
+
 
 MOST_ROWS = 40
 
@@ -246,7 +361,7 @@ class Sweep(Sequence[Setting]):
         return f"{visible(head)}\n{text_table(*self.rows())}"
 
     def _repr_html_(self) -> str:
-        from ...charts.notebook import styled
+        from ...charts.plot import styled
 
         head = f"<p><b>{escape(visible(self.title))}</b>, {len(self):,} settings, {self.runs:,} runs</p>"
         return styled(head + html_table(*self.rows()), self.plot if len(self) > 1 else None)

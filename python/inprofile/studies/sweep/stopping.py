@@ -88,8 +88,8 @@ def looks(most: int) -> Iterator[int]:
 @cache
 def known_metrics() -> dict[str, str]:
     """Metrics with their units (empty for a plain number), as a second of two small experiments has them."""
+    from ...experiment.dump import STARTER
     from ...experiment.scenario import parse
-    from ...experiment.starter import STARTER
 
     short = {"duration": "2 s", "measure": {"from": "0.5 s", "to": "2 s"}, "seeds": 1, "monitors": []}
     transfers = {"traffic": {"kind": "transfer", "size": "10 kB"}}

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .buffers import Buffer
-from .profile import COLOURS, Curve, Port, Profile, Unreadable
+from .profile import COLOURS, Buffer, Curve, Port, Profile, Unreadable
 
 __all__ = ["inside", "named", "number", "ports", "without_modules"]
 

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...metrics.quantity import quantity
-from .buffers import Buffer
-from .profile import COLOURS, Curve, Port, Profile, Unreadable
+from .profile import COLOURS, Buffer, Curve, Port, Profile, Unreadable
 
 __all__ = ["buffer_of", "by_queue", "number", "ports", "served", "table"]
 

@@ -13,6 +13,7 @@ from .profile import Port
 
 __all__ = ["Policer", "Scheduler", "Switch", "queue_of"]
 
+
 FORWARD, DROP = "forward", "drop"
 
 

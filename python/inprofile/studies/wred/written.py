@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import buffers, openconfig_qos, sonic_qos
-from .profile import COLOURS, Curve, Profile
+from . import openconfig_qos, sonic_qos
+from .profile import COLOURS, Curve, Profile, add_sonic, openconfig_fields, unsaid
 from .switch import Switch, queue_of
 
 __all__ = ["FORMATS", "Unsayable", "needs", "openconfig_tree", "refuse", "sonic_tree"]
@@ -53,7 +53,7 @@ def sonic_tree(switch: Switch) -> Tree:
                     )
                 tree["PORT"][interface] = {"speed": f"{port.rate / 1e6:.0f}"}
             if port.allotted is not None:
-                buffers.add_sonic(tree, queue, port.allotted)
+                add_sonic(tree, queue, port.allotted)
     for name, table in sonic_qos.written(switch, faults).items():
         for key, fields in table.items():
             tree.setdefault(name, {}).setdefault(key, {}).update(fields)
@@ -99,7 +99,7 @@ def needs(to: str, switch: Switch, tree: Tree) -> list[str]:
     for port in switch.ports:
         if port.queues and port.allotted is not None:
             more = f" and {len(port.queues) - 1} more" if len(port.queues) > 1 else ""
-            found.append(buffers.unsaid(to, port.queues[0] + more, port.allotted))
+            found.append(unsaid(to, port.queues[0] + more, port.allotted))
     return [one for one in found if one]
 
 
@@ -123,7 +123,7 @@ def openconfig_tree(switch: Switch) -> Tree:
             config = {"name": inner, "queue-management-profile": name}
             queues.setdefault(interface, []).append({"name": inner, "config": config})
             if port.allotted is not None:
-                fields = {"name": inner, **buffers.openconfig_fields(port.allotted)}
+                fields = {"name": inner, **openconfig_fields(port.allotted)}
                 allotted.setdefault(interface, []).append({"name": inner, "config": fields})
             if port.rate is not None:
                 speeds[interface] = _speed(interface, port.rate, faults)

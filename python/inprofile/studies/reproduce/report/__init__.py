@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....charts.files import write_figures
-from ....run.records import record_lines
-from ....run.storage import replace_files
-from .advised import advised_experiment, picture_svg
-from .data import measures_csv, report_json
+from ....charts.stills import write_figures
+from ....run.storage import record_lines, replace_files
+from .data import advised_experiment, measures_csv, picture_svg, report_json
 from .meetings import NAME as MEETINGS
 from .meetings import experiments, meetings
 from .overview import write_overview

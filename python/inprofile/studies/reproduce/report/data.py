@@ -1,4 +1,7 @@
-"""A reproduced paper as JSON: verdicts with everything they rest on."""
+"""A reproduced paper as JSON: verdicts with everything they rest on.
+
+What lies beside a page for who takes its advice: the experiment as one file, and the picture alone.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
+from ....charts.stills import SHOWN, svg
+from ....experiment.dump import written
+from ....experiment.scenario import load
 from ....metrics.stats import Bounds, estimated
-from ....papers.advice import advice_of
+from ....papers.advice import Advice, advice_of
 from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Outcome, Verdict
 from ....papers.rows import TableRow, bounds_of, printed_rows
 from ....papers.verdicts import Answered, total
@@ -18,7 +24,8 @@ from ....papers.verdicts import Answered, total
 if TYPE_CHECKING:
     from ....papers.report import Report
 
-__all__ = ["holds_where", "measures_csv", "report_json", "table"]
+__all__ = ["advised_experiment", "holds_where", "measures_csv", "picture_svg", "report_json", "table"]
+
 
 _OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "no_effect", "open", "undecidable")
 
@@ -250,3 +257,17 @@ def _number(judged: JudgedNumber) -> dict[str, Any]:
         "inside": judged.inside,
         "obstacle": judged.uncounted or None,
     }
+
+
+def advised_experiment(report: Report, advice: Advice) -> str:
+    """The experiment that the settings are of, as one file to run or to change."""
+    job = report.jobs[advice.experiment]
+    scenario = load(report.paper.folder / job.file).with_(job.values)
+    of = str(advice.experiment).replace(" / ", ", ")
+    head = f"{report.paper.short}: {of}. Run it: inprofile run experiment.toml"
+    return written(scenario, head)
+
+
+def picture_svg(spec: Mapping[str, Any]) -> str:
+    """The picture, for pages that draw nothing themselves."""
+    return svg(spec, 320, SHOWN)

@@ -16,8 +16,7 @@ from ....run.storage import FolderInUse, replace_text
 from ...compare.advice import MARGINS
 from ...compare.brief import CAPTION, HEADS, WORDS, brief
 from .meetings import write_page
-from .page import SIGNS
-from .today import counts_of
+from .page import SIGNS, counts_of
 
 if TYPE_CHECKING:
     from ...compare.advice import Advice

@@ -1,24 +1,128 @@
-"""The page: a paper's own sections and charts put into the common frame, everything inline."""
+"""The page: a paper's own sections and charts put into the common frame, everything inline.
+
+A paper under today's TCP senders (`papers.today`), as its page and the overview show it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ....charts.page import Charts, environment, figure, page_parts
-from ....metrics.quantity import number
-from ....papers import assumptions, verdicts
+from ....metrics.quantity import number, pm, quantity
+from ....metrics.stats import Estimate, Interval
+from ....papers import Paper, parameters, verdicts
 from ....papers.advice import advice_of
-from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict
+from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict, earlier
 from ....papers.judge_text import aligned, claimed_words, least_words, per
-from .atlas import atlas_context
-from .seeds import too_few_seeds
-from .today import today_context
+from ....papers.verdicts import BECAUSE
+from .atlas import atlas_context, too_few_seeds
 
 if TYPE_CHECKING:
     from ....papers import Cell, Entry
     from ....papers.report import Report
 
-__all__ = ["SIGNS", "compose", "render"]
+__all__ = ["SIGNS", "compose", "counts_of", "render", "today_context"]
+
+
+def today_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
+    """The part of the paper's `today.json` that the page's section shows."""
+    known = {c["id"]: c["verdicts"] for c in found["claims"]}
+    names = [s["id"] for s in found["senders"]]
+    return {
+        "seeds": found["seeds"],
+        "version": found["version"],
+        "earlier": earlier(found),
+        "senders": found["senders"],
+        "setup": paper.find("setups", found["setup"]).title,
+        "invalid": [
+            (s["title"], found["invalid"][s["id"]]) for s in found["senders"] if s["id"] in found["invalid"]
+        ],
+        "claims": [
+            {
+                "id": claim.id,
+                "text": claim.text,
+                "answers": [_answer(known[claim.id].get(name)) for name in names],
+            }
+            for claim in paper.claims
+            if claim.id in known
+        ],
+        "rows": [
+            {
+                "what": row["what"].replace("_", " "),
+                "label": row["label"],
+                "table": row["table"],
+                "paper": "–" if row["paper"] is None else quantity(row["paper"], row["unit"]),
+                "figures": [_figure(row["senders"].get(name), row["unit"]) for name in names],
+            }
+            for row in found["rows"]
+        ],
+        "shortened": paper.about.get("today", ""),
+        "advised": _advised(found.get("advised")),
+    }
+
+
+def _advised(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What the page advises under each sender: a row a figure; None where nothing was run."""
+    if found is None:
+        return None
+    names = [s["id"] for s in found["senders"]]
+    return {
+        "senders": found["senders"],
+        "invalid": [
+            (s["title"], found["invalid"][s["id"]]) for s in found["senders"] if s["id"] in found["invalid"]
+        ],
+        "rows": [
+            {"words": row["words"], "figures": [_figure(row["senders"].get(n), row["unit"]) for n in names]}
+            for row in found["rows"]
+        ],
+    }
+
+
+def counts_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How many claims have which verdict under each sender."""
+    return [
+        {
+            "title": sender["title"],
+            "counts": [
+                (v, sum(c["verdicts"].get(sender["id"], [""])[0] == v.value for c in found["claims"]))
+                for v in Verdict
+            ],
+        }
+        for sender in found["senders"]
+    ]
+
+
+def _answer(answer: list[Any] | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    verdict, holds, opposite, total = Verdict(answer[0]), *answer[1:]
+    # Beside no placebo, only the correction makes it another word than the counts do.
+    why = "" if verdict in _by_counts(holds, opposite, total) else BECAUSE["correction"]
+    return {"verdict": verdict, "holds": holds, "opposite": opposite, "total": total, "why": why}
+
+
+def _by_counts(holds: int, opposite: int, total: int) -> set[Verdict]:
+    """What the counts alone would give, before Holm's correction over the claim's comparisons.
+
+    >>> sorted(v.value for v in _by_counts(3, 0, 4)), sorted(v.value for v in _by_counts(1, 1, 2))
+    (['in_part', 'mostly'], ['mixed'])
+    """
+    if holds and opposite:
+        return {Verdict.MIXED}
+    if holds:
+        return {Verdict.REPRODUCED} if holds == total else {Verdict.MOSTLY, Verdict.IN_PART}
+    if opposite:
+        return {Verdict.OPPOSITE}
+    return {Verdict.NOT_SHOWN, Verdict.NO_EFFECT, Verdict.UNDECIDABLE}
+
+
+def _figure(figure: Mapping[str, Any] | None, unit: str) -> str:
+    if figure is None:
+        return "–"
+    ci95 = None if figure["ci95"] is None else Interval(*figure["ci95"])
+    return pm(Estimate(figure["mean"], ci95, figure["n"]), unit).replace("-", "−")
+
 
 #: A sign for each verdict, so that the matrix can be read without its colours.
 SIGNS = {
@@ -60,8 +164,8 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             experiments=_experiments(report),
             seeds=_seeds(report),
             signs=SIGNS,
-            readings=assumptions.readings(paper),
-            inputs=assumptions.inputs(paper),
+            readings=parameters.readings(paper),
+            inputs=parameters.inputs(paper),
             atlas=None if report.atlas is None else atlas_context(report.atlas, paper),
             too_few_seeds=too_few_seeds(report, report.atlas),
             today=None if report.today is None else today_context(report.today, paper),

@@ -1,21 +1,50 @@
-"""Contracts for each row of a table `flows`, and the figures of whole runs that follow.
+"""Figures of flows over the seeds: contracts for each row of `flows`, and groups of flows as rows.
 
-A run's figures take a sweep of ten thousand runs a hundredth of the time that an object a run would:
-everything is computed for all rows at once.
+Contracts for each row of a table `flows`, and the figures of whole runs that follow. A run's figures take a
+sweep of ten thousand runs a hundredth of the time that an object a run would: everything is computed for
+all rows at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .quantity import pm
+from .stats import Estimate, estimate
+from .summary import SHOWN, bounds_of, heading_of, html_table, text_table, unit_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FlowRows", "run_starts"]
+    from .summary import Summary
+
+__all__ = ["FlowRows", "Group", "Groups", "Runs", "run_starts"]
+
+
+class Runs(Protocol):
+    """Runs of one experiment: `Result` is one, and so is anything else with these tables."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds it was run with."""
+
+    @property
+    def flows(self) -> pa.Table:
+        """A row a flow and seed."""
+
+    @property
+    def series(self) -> pa.Table:
+        """The samples of monitors."""
+
+    def summary(self) -> Summary:
+        """Every metric over the seeds."""
+
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -136,3 +165,67 @@ def _texts(words: tuple[str, ...]) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(words)
+
+
+#: What is shown of a group: a flow's figures but its own contract.
+COLUMNS = tuple(column for column in SHOWN["flows"] if column != "contract")
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group; figures are means over its flows."""
+
+    name: str
+    flows: int
+    figures: dict[str, Estimate]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile run --json` prints it."""
+        return {
+            "group": self.name,
+            "flows": self.flows,
+            **{
+                name: {"unit": unit_of(name), "mean": e.mean, "ci95": list(e.ci95 or (None, None)), "n": e.n}
+                for name, e in self.figures.items()
+            },
+        }
+
+
+class Groups(Sequence[Group]):
+    """All groups, in the order of the experiment; shown as a table."""
+
+    def __init__(self, result: Runs) -> None:
+        """From the table `flows`."""
+        from .measures import by_flow
+
+        table = result.flows
+        columns = {c: by_flow(table, result.seeds, c) for c in COLUMNS if c in table.column_names}
+        n = table.num_rows // len(result.seeds)
+        names = np.asarray([str(g) for g in table.slice(0, n)["group"].to_pylist()], dtype=object)
+        self._rows = []
+        for group in dict.fromkeys(names):
+            own = names == group
+            means = {c: x[:, own].mean(axis=1).tolist() for c, x in columns.items()}
+            figures = {c: estimate(values, bounds_of(c, values)) for c, values in means.items()}
+            self._rows.append(Group(str(group), int(own.sum()), figures))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Heading and rows, as text."""
+        body = [
+            [g.name, str(g.flows), *(pm(e, unit_of(c).removesuffix("packets")) for c, e in g.figures.items())]
+            for g in self._rows
+        ]
+        shown = self._rows[0].figures if self._rows else {}
+        return ["group (a flow)", "flows", *map(heading_of, shown)], body
+
+    def __repr__(self) -> str:
+        return text_table(*self.table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.table())

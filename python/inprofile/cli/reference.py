@@ -1,7 +1,8 @@
-"""`inprofile list`: every mechanism with what can be set, and TCP's congestion controls."""
+"""`inprofile list`, `glossary`, `schema`: what there is to set, and what words and files say."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..experiment.mechanisms import Mechanism, Parameter, mechanisms
-from ..experiment.transports import Law, laws
-from .common import Json, Own, Refused, emit, guarded, show
+from ..experiment.mechanisms import schema as the_schema
+from ..experiment.senders import Law, laws
+from ..metrics.glossary import Entry, entries, lookup
+from .common import Json, Own, Refused, emit, guarded, say, show
+from .output import output_schema
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
+
 
 _KINDS = {"marker": "Markers", "aqm": "Queue disciplines", "scheduler": "Schedulers (set of each class)"}
 
@@ -84,3 +89,63 @@ def _parameter(p: Parameter) -> Iterator[RenderableType]:
     written = Text.assemble((p.name, "cyan"), f" = {value}", (f"  ({takes}{needed})", "dim"))
     yield Padding(written, (0, 0, 0, 2))
     yield Padding(Text(p.doc), (0, 0, 0, 6))
+
+
+@guarded
+def glossary(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WORD]…", help="Only these. Default: all.", show_default=False),
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Define every metric, column and word that is printed: unit, where it is measured, what counts."""
+    chosen = list(entries())
+    if words:
+        chosen = [entry for word in words for entry in _defined(word)]
+    if json_:
+        emit({"glossary": [asdict(entry) for entry in chosen]})
+    else:
+        show(_entries(chosen))
+
+
+def _defined(word: str) -> list[Entry]:
+    found = lookup(word)
+    if not found:
+        from difflib import get_close_matches
+
+        near = get_close_matches(word, [known for entry in entries() for known in entry.words], 3, 0.5)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise Refused(f'the glossary has no "{word}"{hint} `inprofile glossary` lists every word.')
+    return found
+
+
+def _entries(chosen: list[Entry]) -> Group:
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    section = ""
+    for entry in chosen:
+        if entry.section != section:
+            section = entry.section
+            parts.append(Text(f"\n{section}" if parts else section, style="bold underline"))
+        details = f"  ({entry.details})" if entry.details else ""
+        parts.append(Text.assemble((", ".join(entry.words), "cyan"), (details, "dim")))
+        parts.append(Padding(Text(entry.meaning.replace("`", "").replace("**", "")), (0, 0, 0, 4)))
+    return Group(*parts)
+
+
+@guarded
+def schema(
+    mechanism: Own = None,
+    output: Annotated[
+        bool, typer.Option("--output", help="Print the schema of what commands print with --json instead.")
+    ] = False,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Accepted for consistency; the schema is always JSON.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of the experiment file, or of what --json prints."""
+    say(json.dumps(output_schema() if output else the_schema(), ensure_ascii=False, indent=2))
