@@ -10,7 +10,7 @@ import pytest
 
 from inprofile.metrics.stats import SHARE, UNLIKE
 from inprofile.papers.judge import Comparison, Effect, Finding, Judged, Room, Verdict, judge
-from papers_judged import (
+from papers_synthetic import (
     HOLDS,
     MORE,
     NOISE,

@@ -1,4 +1,8 @@
-"""The committed verdicts: of the papers as they are, and what README says of them."""
+"""The committed verdicts: of the papers as they are, and what README says of them.
+
+Every parameter of a paper's scenario files is quoted from the paper or listed as assumed.
+`papers.parameters` has what is listed. `[[readings]]` and `[[inputs]]` vary what is open, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,11 @@ from pathlib import Path
 import pytest
 
 from inprofile import papers
-from inprofile.papers import Paper, verdicts
+from inprofile.experiment.scenario import load
+from inprofile.papers import Job, Paper, verdicts
+from inprofile.papers.factors import Factor
 from inprofile.papers.judge import Verdict
+from inprofile.papers.parameters import is_about, parameters, unlisted
 from inprofile.papers.verdicts import Answered, Verdicts
 
 README = Path(__file__).parents[2] / "README.md"
@@ -114,3 +121,78 @@ def test_results_of_a_quick_run_are_refused() -> None:
     # What that did not run it has from the committed verdicts: they are not renewed from themselves.
     with pytest.raises(ValueError, match="a run without --full: reproduce it with --full"):
         verdicts.taken({"paper": "ard", "quick": False, "full": False}, "2026-11-23")
+
+
+#: Papers whose parameters are listed.
+LISTED = [name for name in [*papers.names(), *papers.gallery()] if "quoted" in papers.load(name).about]
+TABLES = (("quoted", "where"), ("assumed", "why"))
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_every_parameter_is_quoted_or_assumed(name: str) -> None:
+    paper = papers.load(name)
+    assert not unlisted(paper)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_every_entry_is_of_a_parameter_and_says_where_or_why(name: str) -> None:
+    paper = papers.load(name)
+    there = list(parameters(paper))
+    for table, key in TABLES:
+        for entry in paper.about.get(table, []):
+            assert entry.keys() - {"files"} == {"path", key}
+            assert entry[key]
+            assert any(is_about(entry, file, leaf) for file, leaf in there), entry["path"]
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_no_parameter_is_both(name: str) -> None:
+    paper = papers.load(name)
+    both = {
+        (file, leaf)
+        for file, leaf in parameters(paper)
+        if all(any(is_about(e, file, leaf) for e in paper.about.get(table, [])) for table, _ in TABLES)
+    }
+    assert not both
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_an_input_varies_nothing_that_the_paper_states(name: str) -> None:
+    paper = papers.load(name)
+    files = {job.file for job in _primary(paper)}
+    stated = {
+        leaf
+        for file, leaf in parameters(paper)
+        if file in files and any(is_about(e, file, leaf) for e in paper.about["quoted"])
+    }
+    for factor in paper.factors:
+        if factor.kind == "input":
+            for choice in (factor.default, *factor.others()):
+                for path in choice.set:
+                    assert not [s for s in stated if s == path or s.startswith(f"{path}.")], factor.id
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_readings_and_inputs_are_experiments(name: str) -> None:
+    """Every alternative of every reading and input makes a scenario of each cell it applies to."""
+    paper = papers.load(name)
+    jobs = {(job.cell.topology, job.cell.scheme): job for job in _primary(paper) if job.after is None}
+    assert jobs
+    for factor in paper.factors:
+        meant = [job for job in jobs.values() if _applies(factor, job)]
+        assert meant, factor.id
+        for choice in (factor.default, *factor.others()):
+            for job in meant:
+                load(paper.folder / job.file).with_({**job.values, **choice.set}).check()
+
+
+def _primary(paper: Paper) -> list[Job]:
+    """What is run of the primary set-up, without variants."""
+    first = paper.setups[0]["id"]
+    jobs = (job for batch in paper.module("experiments").jobs(paper) for job in batch)
+    return [job for job in jobs if job.cell.setup == first and not job.cell.variant]
+
+
+def _applies(factor: Factor, job: Job) -> bool:
+    scheme, topology = job.cell.scheme, job.cell.topology
+    return scheme in (factor.schemes or [scheme]) and topology in (factor.topologies or [topology])

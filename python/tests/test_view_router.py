@@ -17,7 +17,7 @@ from inprofile.cli import main
 from inprofile.view import RouterError, Watch, router
 from inprofile.view.answers import unpack
 from inprofile.view.metrics import _families
-from stand_in_router import RECORDED, StandIn
+from stand_in import RECORDED, StandIn
 
 ALICE = "customer/upstream/alice"
 
