@@ -6,6 +6,7 @@ The locked packages of Python and of the page: pinned with hashes, from their in
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import importlib.metadata
 import json
@@ -49,6 +50,7 @@ def imported(file: Path, package: Path) -> Iterator[str]:
                     break
 
 
+@functools.cache
 def graph(package: Path) -> dict[str, set[str]]:
     """What each module imports."""
     found: dict[str, set[str]] = {}
