@@ -61,8 +61,9 @@ class Law:
 
 
 def rust(text: str, test: bool) -> Iterator[Comment]:
-    """Yield the comments of a Rust file; what follows ``#[cfg(test)]`` on a module is test."""
+    """Yield the comments of a Rust file; a module below ``#[cfg(test)]`` is test."""
     inside = ""
+    end = ""
     gathered: list[str] = []
     kind = ""
     lines = [*text.splitlines(), ""]
@@ -87,7 +88,10 @@ def rust(text: str, test: bool) -> Iterator[Comment]:
             kind = found[1]
             gathered.append(found[2].strip())
         elif re.match(r"#\[cfg\(.*\btest\b", bare) and "mod " in "".join(lines[at + 1 : at + 2]):
-            test = test or lines[at + 1].rstrip().endswith("{")
+            if not test and lines[at + 1].rstrip().endswith("{"):
+                test, end = True, line[: len(line) - len(line.lstrip())] + "}"
+        elif end and line == end:
+            test, end = False, ""
         elif named := re.search(r"\b(?:fn|struct|enum|impl|mod) (\w+)", bare):
             inside = named[1]
 

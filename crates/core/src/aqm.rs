@@ -12,7 +12,7 @@ pub mod l4s {
     //! of both kinds get about the same rate (RFC 9332 §2.1).
     //!
     //! [`coupling`] decides on a packet about to leave, [`pi`] is the controller behind it. [`pi2`] has one queue; [`dual`] has two, which
-    //! [`order`] serves, and is [`dualpi2`] or, with another base in the controller's place, [`curvy_red`].
+    //! [`Order`](dual::Order) serves, and is [`dualpi2`] or, with another base in the controller's place, [`curvy_red`].
 
     #[cfg(test)]
     mod bench;
@@ -20,7 +20,6 @@ pub mod l4s {
     pub mod curvy_red;
     pub mod dual;
     pub mod dualpi2;
-    pub mod order;
     pub mod pi;
     pub mod pi2;
 }
@@ -35,13 +34,7 @@ pub mod virtual_queue;
 pub use l4s::{curvy_red, dualpi2, pi2};
 pub use red::{ared, choke, dwred, rio, rio_plus_out, wred};
 
-use crate::mechanism::Mechanism;
-use crate::packet::Packet;
-use crate::params::{Context, Fault, Warning};
-use crate::queue::{Counts, Queue};
-use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::prelude::*;
 
 /// Dropped on arrival, with the probability that a controller has set.
 pub(crate) const EARLY: Cause = Cause::named("early");

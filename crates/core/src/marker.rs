@@ -2,7 +2,6 @@
 
 pub mod ard;
 pub mod blind_drop;
-pub mod colour;
 pub mod every_nth;
 pub mod fair_policer;
 pub mod meter;
@@ -13,11 +12,7 @@ pub mod tsw3cm;
 pub mod tsw_whole;
 pub mod twam;
 
-use crate::mechanism::Mechanism;
-use crate::packet::{Colour, Packet};
-use crate::rng::Rng;
-use crate::units::Time;
-use crate::verdict::{Cause, Mark, Why};
+use crate::prelude::*;
 
 /// By a marker, at the edge.
 pub const EDGE: Cause = Cause::named("edge");
@@ -100,6 +95,84 @@ impl MarkerCounts {
             left: less(self.left, before.left),
             left_bytes: less(self.left_bytes, before.left_bytes),
             dropped: less(self.dropped, before.dropped),
+        }
+    }
+}
+
+pub mod colour {
+    //! One colour for all packets, whatever colour they had.
+    //!
+    //! For traffic that is not metered: best effort that is OUT beside flows with contracts, or a class that is always IN.
+    //! Non-goal: anything else.
+
+    use crate::prelude::*;
+
+    crate::choice! {
+        /// A drop precedence by name.
+        pub enum Name {
+            /// In profile.
+            In = "in",
+            /// Out of profile.
+            Out = "out",
+            /// The highest drop precedence.
+            Red = "red",
+        }
+    }
+
+    crate::params! {
+        /// The operator's settings.
+        pub struct Params {
+            /// The colour every packet gets.
+            colour: Name;
+        }
+    }
+
+    /// The marker.
+    #[derive(Clone, Debug)]
+    pub struct Constant {
+        colour: Colour,
+    }
+
+    impl Build for Params {
+        type Mechanism = Constant;
+
+        fn build(&self, _: &Context) -> Constant {
+            let colour = match self.colour {
+                Name::In => Colour::Green,
+                Name::Out => Colour::Yellow,
+                Name::Red => Colour::Red,
+            };
+            Constant { colour }
+        }
+    }
+
+    impl Mechanism for Constant {}
+
+    impl Marker for Constant {
+        #[inline]
+        fn mark<W: Why + ?Sized>(&mut self, _: Time, _: &Packet, _: &mut Rng, _: &mut W) -> Mark {
+            Mark::Pass(self.colour)
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn every_colour_becomes_the_one() {
+            let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
+            let mut rng = Rng::for_component(1, "colour");
+            for (name, colour) in
+                [(Name::In, Colour::Green), (Name::Out, Colour::Yellow), (Name::Red, Colour::Red)]
+            {
+                let mut marker = Params { colour: name }.build(&context);
+                for came in Colour::ALL {
+                    let packet = Packet { size: 1000, colour: came, ..Packet::default() };
+                    assert_eq!(marker.mark(Time::ZERO, &packet, &mut rng, &mut Silent), Mark::Pass(colour));
+                }
+                assert_eq!(name.word(), colour.name());
+            }
         }
     }
 }

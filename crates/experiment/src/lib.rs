@@ -11,7 +11,6 @@
 pub mod access;
 mod build;
 mod canonical;
-mod catalogue;
 mod cross_check;
 mod describe;
 mod estimate;
@@ -26,6 +25,7 @@ pub mod text;
 pub mod traffic;
 pub mod wire;
 
+use describe::catalogue;
 use inprofile_core::registry::Registry;
 use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::network::Network;
@@ -214,7 +214,7 @@ impl Scenario {
     }
 
     /// The script by which ns-2 2.35 runs an experiment like this one, whatever its engine's profile, and counts what
-    /// figures over many seeds are made of: `ns2/counts.rs` has the format.
+    /// figures over many seeds are made of: `ns2.rs` has the format.
     ///
     /// # Errors Everything that has no counterpart in ns-2.
     pub fn ns2_counting_script(&self, seed: u64) -> Result<String, ns2::Inexpressible> {

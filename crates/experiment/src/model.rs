@@ -1,8 +1,6 @@
 //! A checked experiment with every default filled in. What remains is to draw random values and to build the network.
 
 mod links;
-mod plan;
-mod queues;
 
 use crate::text::Location;
 pub use crate::text::named::Mechanism;
@@ -12,6 +10,8 @@ use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
+use links::plan;
+use links::queues;
 
 use crate::traffic::{Traffic, no_context};
 pub use links::{Direction, Link, Steps, Tree, TreeLevel, Turn, Way};

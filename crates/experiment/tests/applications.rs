@@ -1,11 +1,7 @@
 //! Links whose rate changes, pages of the web, adaptive video and voice: what a run makes of them.
 
-use std::sync::atomic::AtomicBool;
-
-use inprofile_core::registry::Registry;
 use inprofile_core::units::{Duration, Time};
 use inprofile_experiment::Scenario;
-use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
 use inprofile_sim::tcp::control::Kind;
 
@@ -33,9 +29,8 @@ rtt = "40 ms"
 {flows}
 "#
     );
-    let scenario = Scenario::parse(&text, "test.toml", &[], &Registry::default())
-        .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()));
-    let outcome = engine::run(scenario.network(1, trace), &AtomicBool::new(false), None).unwrap();
+    let scenario = crate::parse(&text);
+    let outcome = crate::run(scenario.network(1, trace));
     (scenario, outcome)
 }
 

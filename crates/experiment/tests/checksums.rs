@@ -6,13 +6,11 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use inprofile_core::registry::Registry;
 use inprofile_core::verdict::Cause;
 use inprofile_experiment::Scenario;
 use inprofile_experiment::text::{Problem, extends};
-use inprofile_sim::engine;
 use inprofile_sim::outcome::{LinkOutcome, Outcome};
 
 /// Two groups of hosts and unmetered datagrams before one queue.
@@ -312,7 +310,7 @@ fn checksums(text: &str, file: &str, set: &[(&str, &str)], seed: u64) -> [u64; 2
         .unwrap_or_else(refused);
     [false, true].map(|traced| {
         let network = scenario.network(seed, traced);
-        let outcome = engine::run(network, &AtomicBool::new(false), None).expect("it runs");
+        let outcome = crate::run(network);
         let mut sum = Sum(0xcbf2_9ce4_8422_2325);
         sum.outcome(&scenario, &outcome);
         sum.0

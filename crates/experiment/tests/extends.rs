@@ -55,7 +55,7 @@ fn reader(files: Files<'_>) -> impl Fn(&Path) -> io::Result<Vec<u8>> {
 }
 
 fn canonical(text: &str) -> String {
-    Scenario::parse(text, "whole.toml", &[], &Registry::default()).unwrap().canonical()
+    crate::parse(text).canonical()
 }
 
 /// `BASE` with each of these texts, found once, replaced.

@@ -1,10 +1,6 @@
 //! ECT(1) end to end: through queues that know L4S and queues that don't.
 
-use std::sync::atomic::AtomicBool;
-
-use inprofile_core::registry::Registry;
 use inprofile_experiment::Scenario;
-use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
 
 /// Four Reno flows with ECN and a datagram flow of this code point and rate, at 10 Mbit/s.
@@ -13,7 +9,7 @@ fn scenario(queue: &str, ecn: &str, rate: &str) -> Scenario {
 }
 
 fn read(text: &str) -> Scenario {
-    Scenario::parse(text, "l4s.toml", &[], &Registry::default()).unwrap_or_else(|e| panic!("{e:#?}"))
+    crate::parse(text)
 }
 
 fn text(queue: &str, ecn: &str, rate: &str) -> String {
@@ -49,7 +45,7 @@ traffic = {{ kind = "cbr", rate = "{rate}", packet = "1000 B", dither = 1.0, ecn
 }
 
 fn run(scenario: &Scenario, traced: bool) -> Outcome {
-    engine::run(scenario.network(1, traced), &AtomicBool::new(false), None).expect("it adds up")
+    crate::run(scenario.network(1, traced))
 }
 
 /// The warnings, without their places.

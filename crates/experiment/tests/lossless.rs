@@ -1,11 +1,8 @@
 //! RDMA over Converged Ethernet, from an experiment file: DCQCN senders at an N:1 incast.
 
-use std::sync::atomic::AtomicBool;
-
 use inprofile_core::registry::Registry;
 use inprofile_core::rng::Rng;
 use inprofile_experiment::Scenario;
-use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
 
 /// So many senders with ports of 10 Gbit/s to one of the same rate, with the paper's thresholds (Figure 14) for a quarter of its rate.
@@ -40,9 +37,8 @@ const DCQCN: &str = r#"congestion = "dcqcn", line_rate = "10 Gbit/s""#;
 const MARKS: &str = r#"aqm = "wred", limit = "4 MB", w_q = 1.0, green = { min_th = "3.9 MB", max_th = "4 MB", max_p = 1.0 }, yellow = { min_th = "3.9 MB", max_th = "4 MB", max_p = 1.0 }, green_ecn = { min_th = "5 kB", max_th = "200 kB", max_p = 0.01 }"#;
 
 fn run(text: &str) -> (Outcome, impl Fn(&str) -> f64 + use<>) {
-    let scenario = Scenario::parse(text, "file.toml", &[], &Registry::default())
-        .unwrap_or_else(|problems| panic!("{problems:?}"));
-    let outcome = engine::run(scenario.network(1, false), &AtomicBool::new(false), None).expect("it runs");
+    let scenario = crate::parse(text);
+    let outcome = crate::run(scenario.network(1, false));
     let metrics = scenario.metrics(&outcome);
     let value = move |name: &str| {
         metrics.iter().find(|m| m.name == name).unwrap_or_else(|| panic!("no {name}")).value
@@ -111,7 +107,7 @@ fn a_paused_link_loses_nothing_while_the_headroom_suffices() {
 }
 
 fn warnings(text: &str) -> Vec<String> {
-    let scenario = Scenario::parse(text, "file.toml", &[], &Registry::default()).expect("it is valid");
+    let scenario = crate::parse(text);
     scenario.warnings().iter().map(|w| w.problem.clone()).collect()
 }
 
@@ -235,8 +231,7 @@ fn what_no_pause_reaches_is_warned_of() {
 
 /// What `check` asks each queue to hold, in the order of `lossless_line`'s limits.
 fn asked(text: &str) -> Vec<u64> {
-    let scenario = Scenario::parse(text, "file.toml", &[], &Registry::default())
-        .unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
+    let scenario = crate::parse(text);
     let mut limits = vec![1500; 16];
     for warning in scenario.warnings().iter().filter(|w| w.path.ends_with("pause")) {
         let number =

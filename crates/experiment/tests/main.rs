@@ -3,35 +3,44 @@
 mod applications;
 mod bad;
 mod checksums;
-mod classes;
-mod closed_loops;
-mod delay_and_rate;
-mod dwred;
 mod extends;
-mod fdd_red;
-mod flow_queueing;
+mod figures;
 mod fuzz;
 mod good;
 mod l4s;
-mod limits;
-mod linux_tcp;
 mod lossless;
-mod markers;
-mod measures;
+mod networks;
 mod no_panic;
 mod ns2;
-mod on_the_way;
 mod own_discipline;
-mod pacing;
+mod papers;
 mod parity;
 mod parts;
-mod queueing_theory;
+mod path;
+mod queues;
 mod random;
-mod runs;
-mod scalable;
+mod rates;
 mod services;
 mod signals;
-mod slow_start;
+mod tcp;
 mod traffic;
-mod trees;
-mod warnings;
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::registry::Registry;
+use inprofile_experiment::Scenario;
+use inprofile_sim::engine;
+use inprofile_sim::network::Network;
+use inprofile_sim::outcome::Outcome;
+
+/// The experiment of a text, which must be right.
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, "test.toml", &[], &Registry::default()).unwrap_or_else(|problems| {
+        panic!("{}{text}", problems.iter().map(|p| format!("{p}\n")).collect::<String>())
+    })
+}
+
+/// The outcome at the end of a run.
+fn run(network: Network) -> Outcome {
+    engine::run(network, &AtomicBool::new(false), None).expect("it runs")
+}

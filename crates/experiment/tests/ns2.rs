@@ -39,7 +39,7 @@ tcp   = {{ segment = "{segment} B" }}
 "#
         ));
     }
-    let scenario = Scenario::parse(&text, "sizes.toml", &[], &Registry::default()).unwrap();
+    let scenario = crate::parse(&text);
     scenario.ns2_counting_script(1).map_err(|missing| missing.0)
 }
 
@@ -68,7 +68,7 @@ fn sizes_that_differ_are_refused_where_only_packets_are_counted() {
 #[test]
 fn the_largest_seed_is_ns2s_own() {
     let text = include_str!("../../../validation/ns2/one-hop.toml");
-    let scenario = Scenario::parse(text, "x.toml", &[], &Registry::default()).unwrap();
+    let scenario = crate::parse(text);
     assert!(scenario.ns2_script(2_147_483_646).is_ok());
     // ns-2 ends at this one with an error of its own.
     assert_eq!(
@@ -101,7 +101,7 @@ to   = "B"
 {flows}
 "#
     );
-    Scenario::parse(&text, "one-link.toml", &[], &Registry::default()).unwrap()
+    crate::parse(&text)
 }
 
 /// One flow of this traffic over one link, and what comes beside it in the flow's table.

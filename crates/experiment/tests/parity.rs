@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use inprofile_core::registry::Registry;
 use inprofile_experiment::Scenario;
-use inprofile_sim::ns2::trace;
+use inprofile_sim::ns2;
 
 /// Every transport, discipline and option that is compared, once.
 const SCENARIOS: [&str; 12] = [
@@ -114,7 +114,7 @@ fn events_are_ns2s() {
         let scenario = experiment(name, &[]);
         let seed = row["seed"].as_u64().expect("a number");
         let sum = Shared::default();
-        trace::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), sum.clone())
+        ns2::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), sum.clone())
             .expect("a whole trace");
         let sum = sum.0.lock().expect("nobody panicked");
         assert_eq!(
@@ -152,7 +152,7 @@ fn the_exact_profiles_are_tied_to_ns2s() {
             let scenario = experiment(name, &[("engine.profile".to_owned(), format!("\"{profile}\""))]);
             let kept = Kept::default();
             let seed = row["seed"].as_u64().expect("a number");
-            trace::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), kept.clone())
+            ns2::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), kept.clone())
                 .expect("a whole trace");
             let bytes = std::mem::take(&mut *kept.0.lock().expect("nobody panicked"));
             String::from_utf8(bytes).expect("text")

@@ -1,25 +1,22 @@
 //! One run in several parts: the outcome is that of the run in one piece, to the last bit, wherever the network is cut and however many
 //! threads there are.
 
-use crate::random;
-
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use inprofile_core::registry::Registry;
 use inprofile_core::rng::Rng;
 use inprofile_core::verdict::Cause;
 use inprofile_experiment::Scenario;
-use inprofile_sim::engine;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Outcome;
-use inprofile_sim::parts::{
-    self,
-    balance::{balanced, best},
-    cut::Cut,
-};
+use inprofile_sim::parts;
+use inprofile_sim::parts::balance::{balanced, best};
+use inprofile_sim::parts::cut::Cut;
+
+use crate::random;
 
 fn whole(network: Network) -> Outcome {
-    engine::run(network, &AtomicBool::new(false), None).expect("it runs")
+    crate::run(network)
 }
 
 fn in_parts(network: Network, cut: &Cut, threads: usize) -> Outcome {

@@ -55,7 +55,7 @@ marker = { kind = "ard", tpr_max = "1 Mbit/s", bucket = "20 packets", t_rd = "5 
 fn outcome(set: &[(String, String)], seed: u64, stepped: bool) -> Outcome {
     let scenario = Scenario::parse(BASE, "ties", set, &Registry::default()).expect("a good experiment");
     // A trace makes every link step.
-    engine::run(scenario.network(seed, stepped), &AtomicBool::new(false), None).expect("the run ends")
+    crate::run(scenario.network(seed, stepped))
 }
 
 proptest! {
@@ -178,9 +178,7 @@ fn on_demand_and_by_events_agree() {
             let set = if watched { Vec::new() } else { vec![("monitors".to_owned(), "[]".to_owned())] };
             let scenario = Scenario::parse(&text, "row", &set, &Registry::default())
                 .unwrap_or_else(|problems| panic!("{queue}: {problems:#?}"));
-            let run = |trace| {
-                engine::run(scenario.network(7, trace), &AtomicBool::new(false), None).expect("it runs")
-            };
+            let run = |trace| crate::run(scenario.network(7, trace));
             let (on_demand, by_events) = (run(false), run(true));
             let text = format!("{queue}, {delay}, watched: {watched}");
             assert_eq!(on_demand.flows, by_events.flows, "{text}");

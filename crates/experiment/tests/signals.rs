@@ -2,7 +2,6 @@
 //! oracles are told; and acknowledgements shown to queues.
 
 use std::cell::RefCell;
-use std::sync::atomic::AtomicBool;
 
 use inprofile_core::aqm::Aqm;
 use inprofile_core::marker::Marker;
@@ -15,7 +14,6 @@ use inprofile_core::signal::{Oracle, Outbox, Signal};
 use inprofile_core::units::{Duration, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Why};
 use inprofile_experiment::Scenario;
-use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
 
 thread_local! {
@@ -193,7 +191,7 @@ fn run(more: &str, seed: u64, trace: bool) -> (Outcome, Vec<(&'static str, Time,
     TOLD.take();
     SEEN.take();
     let network = scenario(more).network(seed, trace);
-    let outcome = engine::run(network, &AtomicBool::new(false), None).expect("the run ends");
+    let outcome = crate::run(network);
     (outcome, TOLD.take())
 }
 
@@ -293,7 +291,7 @@ fn windows_are_none_before_the_start_and_bounded_by_the_receivers() {
     TOLD.take();
     let s =
         Scenario::parse(&format!("{here}{more}"), "signals", &[], &registry()).expect("a good experiment");
-    engine::run(s.network(1, false), &AtomicBool::new(false), None).expect("the run ends");
+    crate::run(s.network(1, false));
     let told = TOLD.take();
     let of_near: Vec<f64> = told
         .iter()

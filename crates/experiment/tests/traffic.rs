@@ -1,12 +1,9 @@
 //! The traffic of flows: datagrams at their rates, transfers that come to an end, flows that start and stop; and the
 //! networks of several hops and domains that the papers need.
 
-use std::sync::atomic::AtomicBool;
-
 use inprofile_core::registry::Registry;
 use inprofile_core::units::Time;
 use inprofile_experiment::{Scenario, Severity};
-use inprofile_sim::engine;
 use inprofile_sim::network::Transport;
 use inprofile_sim::outcome::Outcome;
 
@@ -43,9 +40,8 @@ fn errors(text: &str) -> Vec<String> {
 
 fn run(text: &str, seed: u64) -> Outcome {
     let scenario = parse(text);
-    let computed =
-        engine::run(scenario.network(seed, false), &AtomicBool::new(false), None).expect("it ends");
-    let stepped = engine::run(scenario.network(seed, true), &AtomicBool::new(false), None).expect("it ends");
+    let computed = crate::run(scenario.network(seed, false));
+    let stepped = crate::run(scenario.network(seed, true));
     assert_eq!(computed.flows, stepped.flows, "computed and stepped service differ");
     assert_eq!(computed.drops, stepped.drops, "computed and stepped service differ");
     computed

@@ -6,16 +6,16 @@
 //! Non-goal: routing. What comes in at one port leaves by the other.
 
 pub mod buffers;
-mod charge;
 pub mod customer;
-pub mod delay_line;
-pub mod lateness;
 pub mod marker;
 mod policy;
-mod queued_frame;
 mod setup;
 pub mod shaper;
 mod state;
+
+use buffers::queued_frame;
+use marker::charge;
+pub use shaper::lateness;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

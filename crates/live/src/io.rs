@@ -7,7 +7,6 @@
 pub mod afpacket;
 #[cfg(target_os = "linux")]
 pub mod closed;
-pub mod frames;
 #[cfg(target_os = "linux")]
 pub mod link;
 #[cfg(target_os = "linux")]
@@ -15,8 +14,6 @@ pub mod link;
 pub mod netlink;
 pub mod pcap;
 pub mod pcapng;
-#[cfg(target_os = "linux")]
-pub mod programs;
 pub mod replay;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "system calls; each with its reason")]
@@ -30,7 +27,7 @@ use std::io;
 use inprofile_core::units::Time;
 
 use crate::packet::Layer;
-use frames::Frames;
+use replay::Frames;
 
 /// A port, by its number within the driver.
 pub type Port = usize;

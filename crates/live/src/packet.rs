@@ -3,14 +3,13 @@
 //! A frame that is not IP, or is broken, is not an error: it is [opaque](Opaque), and [counted](Census). No length field is
 //! believed about how much there is: a packet is as long as what was received of it.
 
-pub mod checksum;
 mod link;
 mod read;
 mod write;
 
 pub use link::{ETHERNET_HEADER, Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS, SHORTEST_PAYLOAD, TAG, fits};
 pub use read::parse;
-pub use write::{Bits, clear_link_classes, congestion_experienced, set_dscp};
+pub use write::{Bits, checksum, clear_link_classes, congestion_experienced, set_dscp};
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
 
@@ -288,7 +287,6 @@ mod tests {
 
     mod ip;
     mod link;
-    mod write;
 
     use super::*;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::namespace;
 use inprofile_core::units::{Duration as Span, Time};
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
-use inprofile_live::io::frames::Frames;
+use inprofile_live::io::replay::Frames;
 use inprofile_live::io::sys::{Clock, interface_index};
 use inprofile_live::io::tun::{self, Tun};
 use inprofile_live::io::{Io, Port};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inprofile_live::capture;
 use inprofile_sim::engine::{self, Failure};
-use inprofile_sim::ns2::trace;
+use inprofile_sim::ns2;
 use inprofile_sim::run_log::Incomplete;
 use inprofile_sim::run_log::{Code, LogRow};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
@@ -25,7 +25,7 @@ use crate::runner::POLL_INTERVAL;
 pub fn ns2_log(py: Python<'_>, scenario: &Scenario, seed: u64, path: &str) -> PyResult<u64> {
     let file = File::create(path).map_err(|error| os_error(&error, path))?;
     let network = scenario.inner.network(seed, false);
-    let outcome = aside(py, move |stop| trace::run(network, stop, file))?;
+    let outcome = aside(py, move |stop| ns2::run(network, stop, file))?;
     let outcome = outcome.map_err(|error| incomplete(error, path))?;
     Ok(outcome.flows.iter().flat_map(|f| f.total.received).sum())
 }

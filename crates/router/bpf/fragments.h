@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* The ports of packets whose fragments are under way: the law of src/policy/fragments.rs. A packet is remembered by a keyed hash of what its
+/* The ports of packets whose fragments are under way: the law of src/policy/lookups.rs. A packet is remembered by a keyed hash of what its
  * fragments have in common, in a set of few; in a full one it takes the oldest one's place, so that a new packet costs what a known one
  * does. Nobody can choose packets that share a set or a hash. */
 #pragma once

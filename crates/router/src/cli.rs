@@ -16,7 +16,7 @@ use inprofile_router::config::datapath::Datapath;
 use inprofile_router::config::{self, describe};
 use inprofile_router::interchange::{Imported, cisco, export, ovs, tc};
 use inprofile_router::ports::Closing;
-use inprofile_router::{client, isolation, kernel, load, ports, router, run, watch};
+use inprofile_router::{control, isolation, kernel, load, ports, router, run, watch};
 use serde_json::{Value as Json, json};
 
 /// Why it ended, and with which code.
@@ -49,7 +49,7 @@ fn act(command: Command) -> Result<(), Failure> {
             ask(&at.socket, &json!({ "do": "bypass", "on": on == Switch::On })).map(drop)
         }
         Command::Stats { json, at } => {
-            let stats = client::stats(&at.socket).map_err(|e| Failure(1, e))?;
+            let stats = control::stats(&at.socket).map_err(|e| Failure(1, e))?;
             print(&if json { format!("{stats}\n") } else { plain(&stats) })
         }
         Command::Top { plain, count, interval, sort, at } => {
@@ -132,7 +132,7 @@ fn customer(socket: &Path, name: &str, as_json: bool) -> Result<(), Failure> {
 }
 
 fn ask(socket: &Path, request: &Json) -> Result<Json, Failure> {
-    client::ask(socket, request).map_err(|e| Failure(1, e))
+    control::ask(socket, request).map_err(|e| Failure(1, e))
 }
 
 fn check(file: &Path, datapath: Option<Packets>, as_json: bool) -> Result<(), Failure> {

@@ -7,10 +7,10 @@
 //! out: what was reported as failed does not happen later.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{self, UnixListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::hub::Hub;
 use crate::privileges::Accounts;
-use crate::{acl, files, sys};
+use crate::{files, privileges, sys};
 
 /// The mode of the socket's file: for its user and its group.
 const MODE: u32 = 0o660;
@@ -122,7 +122,7 @@ pub fn open(path: &Path, accounts: &Accounts) -> io::Result<(UnixListener, Socke
         chown(path, Some(account.uid), Some(group)).map_err(named)?;
     } else if let Some(group) = accounts.group {
         // Giving it to a group that we aren't in takes a privilege; letting that group in doesn't.
-        chown(path, None, Some(group)).or_else(|_| acl::grant(path, group, 6)).map_err(named)?;
+        chown(path, None, Some(group)).or_else(|_| privileges::grant(path, group, 6)).map_err(named)?;
     }
     if let Some(group) = accounts.group {
         let_through(folder, group, made).map_err(|e| files::at(folder, &e)).map_err(named)?;
@@ -148,7 +148,7 @@ fn let_through(folder: &Path, group: u32, made: bool) -> io::Result<()> {
     let found = fs::metadata(folder)?;
     let (uid, own) = (sys::own_uid(), found.uid() == sys::own_uid());
     let passes = found.mode() & 0o001 != 0 || found.gid() == group && found.mode() & 0o010 != 0;
-    if passes || !made && (uid == 0 || !own) { Ok(()) } else { acl::grant(folder, group, 1) }
+    if passes || !made && (uid == 0 || !own) { Ok(()) } else { privileges::grant(folder, group, 1) }
 }
 
 /// Who answers requests.
@@ -230,6 +230,61 @@ impl Server {
         };
         tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
     }
+}
+
+// The client of the control socket: what `inprofiled stats`, `reload`, `bypass` and `stop` do.
+
+/// The router has answered by then, if only that it can't: this is more than all its own deadlines together.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Nor is it longer.
+const LONGEST: u64 = 256 << 20;
+
+/// Asks, and gives the answer.
+///
+/// # Errors
+/// The error of the router or the system, in words.
+pub fn ask(socket: &Path, request: &Json) -> Result<Json, String> {
+    let answer = talk(socket, request).map_err(|e| {
+        let how = match e.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                "\n  is inprofiled running? Say --socket PATH if it listens elsewhere"
+            }
+            io::ErrorKind::PermissionDenied => {
+                "\n  you need to be root, the router's user, or in control.group"
+            }
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                "\n  there was no answer; nothing is carried out from now on: `systemctl status inprofiled` shows how it is"
+            }
+            _ => "",
+        };
+        format!("control socket {}: {e}{how}", socket.display())
+    })?;
+    match answer.get("ok").and_then(Json::as_bool) {
+        Some(true) => Ok(answer),
+        _ => Err(answer
+            .get("error")
+            .and_then(Json::as_str)
+            .unwrap_or("no answer that could be understood")
+            .to_owned()),
+    }
+}
+
+/// The counts since the start.
+///
+/// # Errors
+/// As [`ask`].
+pub fn stats(socket: &Path) -> Result<Json, String> {
+    let mut answer = ask(socket, &serde_json::json!({ "do": "stats" }))?;
+    answer.get_mut("stats").map(Json::take).ok_or_else(|| "an answer without stats".into())
+}
+
+fn talk(socket: &Path, request: &Json) -> io::Result<Json> {
+    let mut stream = net::UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.write_all(format!("{request}\n").as_bytes())?;
+    let mut text = String::new();
+    stream.take(LONGEST).read_to_string(&mut text)?;
+    serde_json::from_str(&text).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
 #[cfg(test)]

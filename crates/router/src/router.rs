@@ -10,7 +10,7 @@ use inprofile_core::units::Time;
 use inprofile_live::datapath::lateness::Lateness;
 use inprofile_live::datapath::{Datapath, Policy, Witness};
 use inprofile_live::flow::Flows;
-use inprofile_live::io::frames::Frames;
+use inprofile_live::io::replay::Frames;
 use inprofile_live::packet::{self, Layer};
 
 use crate::config::{Config, DIRECTIONS, Fail};

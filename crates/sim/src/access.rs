@@ -118,9 +118,10 @@ impl AccessState {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use inprofile_core::rng::Rng;
-    use proptest::prelude::*;
 
     const US: u64 = 1_000_000;
 

@@ -455,7 +455,7 @@ impl<C: Clock> Calendar<C> {
 mod tests {
     use super::*;
     use crate::clock::Exact;
-    use crate::ns2::clock::Seconds;
+    use crate::ns2::Seconds;
     use proptest::prelude::*;
 
     /// Against a plain sorted list, with pushes relative to the last event taken.

@@ -9,8 +9,8 @@ use inprofile_core::units::Time;
 use inprofile_core::verdict::{Cause, Why};
 
 use crate::clock::Clock;
+use crate::link_queue::{QueuedPacket, Snapshot};
 use crate::network;
-use crate::queued_packet::{QueuedPacket, Snapshot};
 
 /// The classes of one link.
 #[derive(Debug)]

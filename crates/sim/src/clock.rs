@@ -1,4 +1,4 @@
-//! The engine's clock, as a type: whole picoseconds here, or ns-2's seconds ([`crate::ns2::clock`]).
+//! The engine's clock, as a type: whole picoseconds here, or ns-2's seconds ([`crate::ns2`]).
 
 use std::cmp::Ordering;
 use std::fmt::Debug;

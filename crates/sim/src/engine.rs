@@ -18,7 +18,7 @@ use crate::marker_points::MarkerState;
 use crate::measure::{Measures, waits};
 use crate::monitor::{Watch, watches};
 use crate::network::{Flow, Network, NodeId, Profile, Target};
-use crate::ns2::clock::Seconds;
+use crate::ns2::Seconds;
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::parts::Part;
 use crate::parts::border::Border;
@@ -158,7 +158,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         assert!(most < MAX_INDEX as usize, "the experiment file's limits keep the numbers below {MAX_INDEX}");
         let seed = network.seed;
         let mut shared = (network.profile != Profile::Exact)
-            .then(|| inprofile_core::ns2::rng::stream(seed.clamp(1, u64::from(u32::MAX)) as u32));
+            .then(|| inprofile_core::ns2::stream(seed.clamp(1, u64::from(u32::MAX)) as u32));
         if let Some(rng) = &mut shared {
             // ns-2 draws the phase of every sender's clock twice: when the sender is created, which is overwritten, and when
             // the run begins.

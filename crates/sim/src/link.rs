@@ -5,7 +5,6 @@
 //! decide at departure, schedulers, and ns-2's order of events need every departure as an event: service is *stepped*.
 //! Both give the same verdicts.
 
-mod boundaries;
 mod stepped;
 
 use inprofile_core::aqm::drop_tail::DropTail;
@@ -22,10 +21,10 @@ use crate::agenda::Agenda;
 use crate::capacity::Capacity;
 use crate::classes::Classes;
 use crate::clock::Clock;
+use crate::link_queue::QueuedPacket;
 use crate::link_queue::{LinkQueue, QueueState};
 use crate::measure::waits::Waits;
 use crate::network;
-use crate::queued_packet::QueuedPacket;
 use crate::route::Service;
 use crate::tcp::Sack;
 use crate::timer::Due;

@@ -221,13 +221,14 @@ pub mod accurate_ecn;
 pub mod byte_option;
 pub mod config;
 pub mod control;
-pub mod flags;
 pub mod linux;
 pub mod negotiation;
 pub mod ns2;
 pub mod receiver;
 pub mod rfc;
 pub mod rto;
+
+pub use negotiation::flags;
 
 use crate::clock::Clock;
 pub use byte_option::ByteOption;

@@ -1,8 +1,6 @@
 //! The traffic of flows: TCP with unlimited data, TCP transfers of a given size, pages of the web and adaptive video over TCP, and
 //! datagrams on a schedule of their own.
 
-pub mod distribution;
-pub mod page_load;
 pub mod requests;
 pub mod udp;
 pub mod video;
@@ -166,5 +164,194 @@ pub struct ExternalSender {
 impl Default for ExternalSender {
     fn default() -> ExternalSender {
         ExternalSender { cwnd: 0.0, ssthresh: f64::INFINITY, tally: Tally::default() }
+    }
+}
+
+pub mod distribution {
+    //! How lengths are drawn around a mean: periods of on/off sources, sizes of transfers, times between arrivals.
+
+    use inprofile_core::rng::Rng;
+
+    /// A distribution with a mean that is given apart from it.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum Distribution {
+        /// Always the mean.
+        Fixed,
+        /// Exponential: times between events of a Poisson process.
+        Exponential,
+        /// Pareto with this shape, above 1: few are very long (below 2 the variance is infinite).
+        Pareto(f64),
+    }
+
+    impl Distribution {
+        /// A random value with this mean; `Fixed` uses no random number.
+        #[must_use]
+        pub fn draw(self, mean: f64, rng: &mut Rng) -> f64 {
+            match self {
+                Distribution::Fixed => mean,
+                // Inverses of the distribution functions, with 1 − u in (0, 1].
+                Distribution::Exponential => -mean * libm::log(1.0 - rng.uniform()),
+                Distribution::Pareto(shape) => {
+                    let least = mean * (shape - 1.0) / shape;
+                    least * libm::pow(1.0 - rng.uniform(), -1.0 / shape)
+                }
+            }
+        }
+
+        /// The mean of such a value when what is below `least` becomes that and what is above `most` becomes that: the integral of
+        /// P(X > x) from `least` to `most`, above `least`.
+        #[must_use]
+        pub fn mean_within(self, mean: f64, least: f64, most: f64) -> f64 {
+            match self {
+                Distribution::Fixed => mean.clamp(least, most),
+                Distribution::Exponential => {
+                    least + mean * (libm::exp(-least / mean) - libm::exp(-most / mean))
+                }
+                Distribution::Pareto(shape) => {
+                    let scale = mean * (shape - 1.0) / shape;
+                    let from = scale.clamp(least, most);
+                    let tail = |x: f64| libm::pow(scale / x, shape - 1.0) * scale / (shape - 1.0);
+                    from + if most > scale { tail(from) - tail(most) } else { 0.0 }
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        fn drawn(law: Distribution, n: u32) -> Vec<f64> {
+            let mut rng = Rng::for_component(5, "law");
+            let mut all: Vec<f64> = (0..n).map(|_| law.draw(2.0, &mut rng)).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        }
+
+        /// Mean and median by hand: 2 and 2 ln 2; Pareto of shape 3: 2, and least 4/3 times the cube root of 2.
+        #[test]
+        fn means_and_medians() {
+            let n = 100_000;
+            for (law, median, sigma) in [
+                (Distribution::Exponential, 2.0 * std::f64::consts::LN_2, 2.0),
+                (Distribution::Pareto(3.0), 4.0 / 3.0 * 2f64.cbrt(), 4.0 / 3.0 * 0.75f64.sqrt()),
+            ] {
+                let all = drawn(law, n);
+                let mean = all.iter().sum::<f64>() / f64::from(n);
+                // Five standard errors.
+                assert!((mean - 2.0).abs() < 5.0 * sigma / f64::from(n).sqrt(), "{law:?}: mean {mean}");
+                assert!(
+                    (all[n as usize / 2] / median - 1.0).abs() < 0.02,
+                    "{law:?}: {}",
+                    all[n as usize / 2]
+                );
+            }
+            for law in [Distribution::Exponential, Distribution::Pareto(3.0), Distribution::Pareto(1.5)] {
+                for (least, most) in [(0.1, 100.0), (1.0, 3.0), (1.7, 1.9), (3.0, 5.0)] {
+                    let all = drawn(law, n);
+                    let bounded = all.iter().map(|x| x.clamp(least, most)).sum::<f64>() / f64::from(n);
+                    let mean = law.mean_within(2.0, least, most);
+                    assert!((bounded / mean - 1.0).abs() < 0.02, "{law:?} {least} {most}: {bounded} {mean}");
+                }
+            }
+            assert_eq!(drawn(Distribution::Fixed, 3), [2.0; 3]);
+            assert!(drawn(Distribution::Pareto(3.0), n)[0] >= 4.0 / 3.0);
+        }
+    }
+}
+
+pub mod page_load {
+    //! A page of the web in a run: which of its objects have been asked for, and how many are on their way.
+
+    use std::ops::Range;
+
+    use inprofile_core::units::{Bytes, Duration, Time};
+
+    use crate::clock::Clock;
+    use crate::network::Page;
+    use crate::outcome::Download;
+    use crate::world::World;
+
+    /// A page in a run.
+    #[derive(Debug)]
+    pub struct PageLoad {
+        page: Page,
+        /// Objects that have been asked for.
+        asked: usize,
+        /// Connections that are waiting for an object.
+        waiting: u32,
+    }
+
+    impl PageLoad {
+        /// Not begun.
+        #[must_use]
+        pub fn new(page: Page) -> PageLoad {
+            PageLoad { page, asked: 0, waiting: 0 }
+        }
+
+        /// The flows that fetch it.
+        #[must_use]
+        pub fn connections(&self) -> Range<u32> {
+            self.page.connections.clone()
+        }
+
+        /// A connection asks for an object: how many segments it has. `None`: there are no more.
+        pub fn ask(&mut self) -> Option<u32> {
+            let size = self.page.objects.get(self.asked).copied()?;
+            self.asked += 1;
+            self.waiting += 1;
+            Some(size)
+        }
+
+        /// A connection has received its object.
+        pub fn object_arrived(&mut self) {
+            self.waiting -= 1;
+        }
+
+        /// The page, if all of it has arrived.
+        #[must_use]
+        pub fn complete(&self) -> Option<&Page> {
+            (self.waiting == 0 && self.asked == self.page.objects.len()).then_some(&self.page)
+        }
+    }
+
+    impl<C: Clock, const TRACE: bool> World<C, TRACE> {
+        /// A page or a chunk of video has been received whole, as is known now.
+        pub(crate) fn note_download(&mut self, download: Download) {
+            self.downloads.push(((self.now, self.order), download));
+        }
+
+        /// A connection of a page asks for an object: how many segments it has. `None`: there are no more.
+        pub fn ask_for_object(&mut self, page: u32) -> Option<u32> {
+            self.pages[page as usize].ask()
+        }
+
+        /// A connection has received its object.
+        pub fn object_arrived(&mut self, page: u32) {
+            self.pages[page as usize].object_arrived();
+        }
+
+        /// A connection finds no more objects. If it was the last to wait, the page is complete, and the next one is due.
+        pub fn page_may_be_complete(&mut self, page: u32) {
+            let Some(page) = self.pages[page as usize].complete() else { return };
+            let flows = &self.flows[page.connections.start as usize..page.connections.end as usize];
+            let payload = |f: &crate::flow::FlowState<C>| f.counts.in_order_payload_bytes;
+            let download = Download {
+                flow: page.connections.start,
+                number: page.number,
+                size: Bytes(flows.iter().map(payload).sum()),
+                asked: flows[0].start,
+                completed: flows.iter().filter_map(|f| f.completed).max().unwrap_or(Time::ZERO),
+                stalled: Duration::ZERO,
+            };
+            let (next, think) = (page.next, page.think);
+            let start = download.completed + think;
+            self.note_download(download);
+            let Some(next) = next else { return };
+            for flow in self.pages[next as usize].connections() {
+                self.flows[flow as usize].start = start;
+                self.request_later(flow, start);
+            }
+        }
     }
 }

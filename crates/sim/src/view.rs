@@ -5,7 +5,7 @@ use inprofile_core::registry::AnyAqm;
 
 use crate::clock::Clock;
 use crate::link::Link;
-use crate::queued_packet::Snapshot;
+use crate::link_queue::Snapshot;
 use crate::record::{Passed, QueueSample};
 
 /// A queue as monitors and results see it: a link's only one, one of its classes, or all of them together.

@@ -9,7 +9,7 @@ use inprofile_core::params::{Context, Value, Values};
 use inprofile_core::registry::{AnyAqm, Registry};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Flow, Link, Network, Profile, Transport};
-use inprofile_sim::ns2::trace;
+use inprofile_sim::ns2;
 use inprofile_sim::tcp;
 use inprofile_sim::wire::Wire;
 
@@ -150,7 +150,7 @@ impl Write for Shared {
 /// Runs the scenario in the ns-2 profile and compares it with ns-2's trace: how many lines, and their checksum.
 pub fn compare(name: &str, dumbbell: &Dumbbell, theirs: (usize, u64)) {
     let ours = Shared::default();
-    trace::run(dumbbell.network(), &Arc::new(AtomicBool::new(false)), ours.clone()).expect("a whole trace");
+    ns2::run(dumbbell.network(), &Arc::new(AtomicBool::new(false)), ours.clone()).expect("a whole trace");
     let ours = String::from_utf8(ours.0.lock().expect("nobody panicked").clone()).expect("lines of text");
     let ours = ours.replace(" ------- ", " ");
     if let Ok(folder) = std::env::var("NS2_TRACES") {

@@ -15,15 +15,8 @@
 //! Non-goal: CAKE's queues, shaper and ACK filter.
 
 use crate::aqm::codel::{ABOVE_TARGET, control_law};
-use crate::aqm::{Aqm, beyond_full_queue, target_below_interval};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::{Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::aqm::{beyond_full_queue, target_below_interval};
+use crate::prelude::*;
 
 /// Dropped with BLUE's probability.
 pub const BLUE: Cause = Cause::named("blue");

@@ -14,15 +14,8 @@
 
 use std::cmp::Ordering;
 
-use crate::aqm::{Aqm, beyond_full_queue, target_below_interval};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::{Bytes, Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::aqm::{beyond_full_queue, target_below_interval};
+use crate::prelude::*;
 
 /// Every packet had waited `target` or longer for an interval.
 pub const ABOVE_TARGET: Cause = Cause::named("above_target");

@@ -3,14 +3,7 @@
 //! Non-goal: fairness. With periodic sources the same flows lose packets again and again (phase effects, Floyd and
 //! Jacobson 1992), which active queue management avoids.
 
-use crate::aqm::Aqm;
-use crate::mechanism::Mechanism;
-use crate::packet::Packet;
-use crate::params::{Build, Context};
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::{Backlog, Time};
-use crate::verdict::{Admission, Cause, Why};
+use crate::prelude::*;
 
 crate::params! {
     /// The operator's settings beside the queue's limit: none.
@@ -65,8 +58,6 @@ impl Aqm for DropTail {
 mod tests {
     use super::*;
     use crate::queue::fake::Fake;
-    use crate::rng::Rng;
-    use crate::verdict::Silent;
 
     /// How many of ten packets find room in a queue of this limit.
     fn room(mut aqm: DropTail, limit: f64) -> u32 {

@@ -22,22 +22,18 @@ pub use params::{
 
 use std::collections::BTreeMap;
 
-use crate::aqm::Aqm;
+use ledger::{Account, Ledger};
+
 use crate::aqm::red::Red;
 use crate::aqm::red::common::{causes, show_causes};
 use crate::aqm::red::law::{EARLY, EarlyTest, Floyd93, Variant};
 use crate::estimate::rtt::RttEstimate;
 use crate::flow_table::FlowTable;
-use crate::mechanism::{FlowGauge, Gauge, Mechanism};
-use crate::packet::{Colour, Direction, FlowId, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::{End, Queue};
-use crate::rng::Rng;
-use crate::signal::{FORGET, Oracle, Signal};
-use crate::units::{Bytes, Duration, Rate, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
-use ledger::{Account, Ledger};
+use crate::mechanism::FlowGauge;
+use crate::packet::Direction;
+use crate::prelude::*;
+use crate::queue::End;
+use crate::signal::{FORGET, Oracle};
 
 /// The state that outlasts a flow's account.
 #[derive(Clone, Copy, Debug, Default)]

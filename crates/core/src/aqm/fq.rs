@@ -9,11 +9,8 @@
 //! queue of its own with 90.8 % (§5.3).
 //! Non-goal: set-associative hashing (CAKE).
 
-use crate::mechanism::Gauge;
-use crate::packet::FlowId;
-use crate::params::{Context, Fault, Warning};
-use crate::rng::{Rng, mix};
-use crate::units::Bytes;
+use crate::prelude::*;
+use crate::rng::mix;
 
 /// No queue.
 const NONE: u32 = u32::MAX;

@@ -9,16 +9,8 @@
 //! Non-goal: fairness on overflow, for which FQ-CoDel drops from the queue that holds most.
 
 use crate::aqm::fq::{self, Hash, Scheduler};
-use crate::aqm::pie::Variant;
-use crate::aqm::{Aqm, pie};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::signal::Outbox;
-use crate::units::{Bytes, Time};
-use crate::verdict::{Admission, Departure, Why};
+use crate::aqm::pie::{self, Variant};
+use crate::prelude::*;
 
 crate::params! {
     /// The operator's settings.
@@ -181,4 +173,257 @@ impl Aqm for FqPie {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! FQ-PIE's laws by hand, and against lists and PIEs of its own; PIE and the scheduler have their own tests.
+
+    use std::collections::VecDeque;
+
+    use pie::EARLY;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::queue::fifo::{Fifo, Stamped};
+    use crate::registry::AnyAqm;
+    use crate::rng::Rng;
+
+    const MS: u64 = 1_000_000_000;
+
+    fn context(limit: Backlog) -> Context {
+        Context { link_rate: Some(Rate(10_000_000)), contract: None, packet: Bytes(1000), limit: Some(limit) }
+    }
+
+    fn params() -> Params {
+        crate::params::defaults()
+    }
+
+    /// A queue under FQ-PIE, or another, fed and drained by hand.
+    struct Bench {
+        queue: Fifo<Stamped>,
+        aqm: AnyAqm,
+        rng: Rng,
+        number: u32,
+        tick: u64,
+    }
+
+    impl Bench {
+        fn of(aqm: AnyAqm, limit: Backlog) -> Bench {
+            let (queue, rng) = (Fifo::before(limit, &aqm), Rng::for_component(1, "fq_pie"));
+            Bench { queue, aqm, rng, number: 0, tick: 0 }
+        }
+
+        fn new(p: &Params, limit: Backlog) -> Bench {
+            Bench::of(AnyAqm::FqPie(Box::new(p.build(&context(limit)))), limit)
+        }
+
+        /// Ticks that are due by then.
+        fn until(&mut self, at: u64) {
+            while self.tick <= at {
+                let next = self.aqm.tick(Time(self.tick), &mut Outbox::default());
+                self.tick = next.expect("for ever").0;
+            }
+        }
+
+        fn arrive(&mut self, at: u64, flow: u32, size: u32, ecn: Ecn) -> Admission {
+            self.until(at);
+            let packet = Packet { flow: FlowId(flow), seq: self.number, size, ecn, ..Packet::default() };
+            self.number += 1;
+            let item = Stamped { packet, since: Time(at) };
+            self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent)
+        }
+
+        fn depart(&mut self, at: u64) -> Option<(u32, u32, bool)> {
+            self.until(at);
+            let (aqm, rng) = (&mut self.aqm, &mut self.rng);
+            let sent =
+                self.queue.depart(Time(at), |p| p.packet, aqm, rng, &mut Silent, |_, c| panic!("{c:?}"));
+            sent.map(|p| (p.seq, p.flow.0, p.packet.ecn == Ecn::Experienced))
+        }
+
+        fn probability(&self, flow: u32) -> f64 {
+            let AnyAqm::FqPie(aqm) = &self.aqm else { panic!("it is") };
+            let queue = aqm.hash.clone().queue(FlowId(flow), &mut self.rng.clone()) as usize;
+            aqm.scheduler.all_within().nth(queue).expect("it has that queue").pie.shown().0
+        }
+    }
+
+    /// Two flows that each have a queue of their own.
+    const FLOWS: [u32; 2] = [0, 1];
+
+    #[test]
+    fn each_queue_has_a_probability_of_its_own() {
+        let mut b = Bench::new(&params(), Backlog::Packets(1000.0));
+        let mut dropped = [0; 2];
+        for t in 0..3000 {
+            for (i, times) in [(0, 2), (1, u64::from(t % 5 == 0))] {
+                for _ in 0..times {
+                    dropped[i] += u32::from(
+                        b.arrive(t * MS, FLOWS[i], 1000, Ecn::NotCapable) == Admission::Drop(EARLY),
+                    );
+                }
+            }
+            b.depart(t * MS);
+        }
+        assert!(dropped[0] > 300 && dropped[1] == 0, "{dropped:?}");
+        assert!(b.probability(FLOWS[0]) > 0.1 && b.probability(FLOWS[1]) == 0.0);
+    }
+
+    /// With one queue it is PIE, packet by packet.
+    #[test]
+    fn with_one_queue_it_is_pie() {
+        let mut p = Params { flows: 1, ..params() };
+        p.pie.ecn = true;
+        let limit = Backlog::Packets(300.0);
+        let mut b = Bench::new(&p, limit);
+        let mut alone = Bench::of(AnyAqm::Pie(Box::new(p.pie.build(&context(limit)))), limit);
+        // FQ-PIE has drawn its salt.
+        alone.rng.bits();
+        let (mut early, mut marked) = (0, 0);
+        for t in 0..4000 {
+            for flow in 0..if t % 1500 < 900 { 2 } else { 0 } {
+                let ecn = if t % 3 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
+                let verdict = b.arrive(t * MS, flow, 1000, ecn);
+                assert_eq!(verdict, alone.arrive(t * MS, flow, 1000, ecn));
+                early += u32::from(verdict == Admission::Drop(EARLY));
+                marked += u32::from(verdict == Admission::Mark);
+            }
+            assert_eq!(b.depart(t * MS), alone.depart(t * MS));
+        }
+        assert!(early > 1000 && marked > 2, "{early} {marked}");
+    }
+
+    /// The limit is one for all queues and drops the arrival, no matter which flow fills it.
+    #[test]
+    fn what_finds_the_limit_reached_is_dropped() {
+        let mut b = Bench::new(&params(), Backlog::Packets(20.0));
+        (0..20).for_each(|_| assert_eq!(b.arrive(0, FLOWS[0], 1000, Ecn::NotCapable), Admission::Admit));
+        assert_eq!(b.arrive(0, FLOWS[1], 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
+        let p = Params { memory_limit: Some(Bytes(5000)), ..params() };
+        let mut b = Bench::new(&p, Backlog::Packets(20.0));
+        (0..5).for_each(|_| assert_eq!(b.arrive(0, FLOWS[0], 1000, Ecn::NotCapable), Admission::Admit));
+        assert_eq!(b.arrive(0, FLOWS[1], 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
+    }
+
+    #[test]
+    fn odd_parameters_are_refused() {
+        let check = |p: &Params, limit| p.check(&context(limit)).map(|w| w.len()).map_err(|f| f.field);
+        let long = Backlog::Packets(1000.0);
+        assert_eq!(check(&params(), long), Ok(0));
+        assert_eq!(check(&Params { flow_quantum: Some(Bytes(9)), ..params() }, long), Err("flow_quantum"));
+        assert_eq!(check(&Params { memory_limit: Some(Bytes(9)), ..params() }, long), Err("memory_limit"));
+    }
+
+    /// A fixed sequence of decisions: one flow at one and a half times the link's rate, another at a quarter of it.
+    #[test]
+    fn golden_sequence() {
+        let mut b = Bench::new(&params(), Backlog::Packets(1000.0));
+        let mut dropped = Vec::new();
+        let mut order = String::new();
+        for t in 0..900 {
+            for (flow, every) in [(0, 2), (0, 1), (1, 4)] {
+                if t % every == 0 && b.arrive(t * MS, FLOWS[flow], 1000, Ecn::NotCapable) != Admission::Admit
+                {
+                    dropped.push(t);
+                }
+            }
+            let left = b.depart(t * MS).map_or('-', |p| ['a', 'b'][usize::from(p.1 == FLOWS[1])]);
+            if t >= 860 {
+                order.push(left);
+            }
+        }
+        assert_eq!(order, "baaabaaabaaabaaabaaabaaabaaabaaabaaabaaa");
+        assert_eq!((&dropped[..9], dropped.len()), (&[228, 257, 267, 288, 295, 301, 314, 322, 327][..], 282));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// Against lists of its own and a PIE for every queue that is updated at every tick, at rest or not: the same verdicts and order.
+        #[test]
+        fn queues_at_rest_are_not_missed(linux: bool, resting: bool, steps in prop::collection::vec(
+            (1u64..12, 0u32..9, 0u32..9, prop::sample::select(vec![60u32, 500, 1000, 1500]), prop::bool::weighted(0.02)), 1..250))
+        {
+            let mut p = Params { flows: 4, ..params() };
+            p.pie.max_burst = Duration(30 * MS);
+            if linux {
+                p.pie.variant = Variant::Linux;
+            }
+            p.pie.active_above = resting.then_some(0.005);
+            let mut b = Bench::new(&p, Backlog::Packets(1000.0));
+            let (mut hash, mut rng) = (Hash::new(4), Rng::for_component(1, "fq_pie"));
+            let control = p.pie.control(&context(Backlog::Packets(1000.0)));
+            let mut pies = vec![control.vars(); 4];
+            let mut queues: Vec<VecDeque<(u32, u32, u64)>> = vec![VecDeque::new(); 4];
+            let (mut credits, mut new, mut old) = ([0i64; 4], VecDeque::new(), VecDeque::new());
+            let (mut now, mut tick, mut flow) = (0, 15 * MS, 0);
+            for (gap, arrivals, departures, size, pause) in steps {
+                now += if pause { 2000 * MS } else { gap * MS };
+                while tick <= now {
+                    pies.iter_mut().for_each(|pie| pie.update(&p.pie));
+                    tick += 15 * MS;
+                }
+                for i in 0..arrivals {
+                    flow = (flow * 5 + i + 1) % 8;
+                    let q = hash.queue(FlowId(flow), &mut rng) as usize;
+                    let (packets, bytes) = (queues[q].len() as u32, queues[q].iter().map(|p| u64::from(p.1)).sum());
+                    let packet = Packet { size, ..Packet::default() };
+                    let fits = queues.iter().map(VecDeque::len).sum::<usize>() < 1000;
+                    let expected = pies[q].arrive(&control, &packet, pie::QueueState { packets, bytes, fits }, &mut rng, &mut Silent);
+                    let number = b.number;
+                    prop_assert_eq!(b.arrive(now, flow, size, Ecn::NotCapable), expected);
+                    if expected == Admission::Admit {
+                        queues[q].push_back((number, size, now));
+                        if !new.contains(&q) && !old.contains(&q) {
+                            new.push_back(q);
+                            credits[q] = 1000;
+                        }
+                    }
+                }
+                for _ in 0..departures {
+                    let expected = loop {
+                        let from_new = !new.is_empty();
+                        let list = if from_new { &mut new } else { &mut old };
+                        let Some(&q) = list.front() else { break None };
+                        if credits[q] <= 0 {
+                            credits[q] += 1000;
+                            list.pop_front();
+                            old.push_back(q);
+                        } else if let Some((number, size, since)) = queues[q].pop_front() {
+                            credits[q] -= i64::from(size);
+                            let backlog = queues[q].iter().map(|p| u64::from(p.1)).sum();
+                            pies[q].depart(&p.pie, Time(now), size, Time(since), backlog);
+                            break Some(number);
+                        } else {
+                            list.pop_front();
+                            if from_new && (!linux || !old.is_empty()) {
+                                old.push_back(q);
+                            }
+                        }
+                    };
+                    prop_assert_eq!(b.depart(now).map(|p| p.0), expected);
+                }
+            }
+        }
+
+        /// Every packet is sent, dropped or waits; each flow's leave in the order in which they came; nothing is left behind.
+        #[test]
+        fn conserves(limit in 1u32..60, steps in prop::collection::vec((0u32..6, 40u32..1500, 0u32..3, 0u64..30), 1..300)) {
+            let p = Params { flows: 4, ..params() };
+            let mut b = Bench::new(&p, Backlog::Packets(f64::from(limit)));
+            let (mut now, mut last, mut sent, mut refused) = (0, [0; 6], 0, 0);
+            for (flow, size, departures, gap) in steps {
+                now += gap * MS;
+                refused += u32::from(b.arrive(now, flow, size, Ecn::NotCapable) != Admission::Admit);
+                for _ in 0..departures {
+                    if let Some((number, flow, _)) = b.depart(now) {
+                        prop_assert!(number >= last[flow as usize]);
+                        last[flow as usize] = number + 1;
+                        sent += 1;
+                    }
+                }
+                prop_assert!(b.queue.packets() <= limit);
+                prop_assert_eq!(b.number, sent + refused + b.queue.packets());
+            }
+            while b.depart(now).is_some() {}
+            prop_assert_eq!(b.queue.packets(), 0);
+        }
+    }
+}

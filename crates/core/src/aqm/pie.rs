@@ -12,14 +12,8 @@
 mod linux;
 mod params;
 
-use crate::aqm::Aqm;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::signal::Outbox;
-use crate::units::{Backlog, Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::prelude::*;
+
 pub use params::{DelayFrom, Params, Variant};
 
 /// Dropped on arrival by the drop probability (the RFC's `drop_early()`).

@@ -11,15 +11,8 @@
 //! token bucket.
 //! Non-goal: fairness among flows that respond.
 
-use crate::aqm::Aqm;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{FlowId, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::Queue;
-use crate::rng::{Rng, mix};
-use crate::units::{Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::prelude::*;
+use crate::rng::mix;
 
 /// Dropped with the probability of its bins.
 pub const EARLY: Cause = Cause::named("early");

@@ -8,16 +8,9 @@
 //! dropped. Of equally long queues the one that reached this length last loses a packet; if all have one, the queue whose turn it is.
 //! Non-goal: any control of delay (RFC 8290), and Linux's RED within queues.
 
-use crate::aqm::Aqm;
 use crate::aqm::fq::{self, Hash};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::{End, Queue};
-use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::prelude::*;
+use crate::queue::End;
 
 /// No slot.
 const NONE: u32 = u32::MAX;

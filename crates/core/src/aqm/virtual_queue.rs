@@ -13,19 +13,13 @@
 pub mod backlog;
 pub mod whole;
 
-use crate::aqm::Aqm;
+use backlog::VirtualBacklog;
+
 use crate::aqm::drop_tail::DropTail;
 use crate::aqm::red::{self, DropAt, ared, rio, rio_plus_out, wred};
 use crate::marker::POLICED;
-use crate::mechanism::{FlowGauge, Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::{Counts, Queue};
-use crate::rng::Rng;
-use crate::signal::{Outbox, Signal};
-use crate::units::{Backlog, Rate, Time};
-use crate::verdict::{Admission, Cause, Why};
-use backlog::VirtualBacklog;
+use crate::mechanism::FlowGauge;
+use crate::prelude::*;
 
 /// The most packets or bytes that a virtual queue may hold, as a real one.
 const LARGEST_LIMIT: f64 = 1e9;

@@ -8,14 +8,9 @@
 //! Non-goal: state per flow; a flow's own contract is left to its host's marker.
 
 use crate::marker::EDGE;
-use crate::marker::Marker;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::signal::{Outbox, Signal, TOKENS};
-use crate::units::{Backlog, Bytes, Duration, PS_PER_S, Rate, Time};
-use crate::verdict::{Mark, Why};
+use crate::prelude::*;
+use crate::signal::TOKENS;
+use crate::units::PS_PER_S;
 
 crate::choice! {
     /// Which packets the dropper sees while the bucket is low.

@@ -5,13 +5,7 @@
 //! Non-goal: anything else. It has no state and changes no colour.
 
 use crate::marker::EDGE;
-use crate::marker::Marker;
-use crate::mechanism::Mechanism;
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::units::Time;
-use crate::verdict::{Mark, Why};
+use crate::prelude::*;
 
 crate::choice! {
     /// Which packets it may drop.
@@ -90,12 +84,10 @@ impl Marker for BlindDrop {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::packet::Colour;
     use crate::rng::Rng;
-    use crate::units::Bytes;
-    use crate::verdict::Silent;
     use proptest::prelude::*;
+
+    use super::*;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

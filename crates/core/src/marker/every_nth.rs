@@ -6,14 +6,9 @@
 //! Non-goal: adapting to anything.
 
 use crate::flow_table::FlowTable;
-use crate::marker::Marker;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Direction, Kind, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::signal::{FORGET, Signal};
-use crate::units::Time;
-use crate::verdict::{Mark, Why};
+use crate::packet::{Direction, Kind};
+use crate::prelude::*;
+use crate::signal::FORGET;
 
 crate::params! {
     /// The operator's settings.
@@ -154,12 +149,10 @@ impl Marker for EveryNth {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::packet::FlowId;
     use crate::rng::Rng;
-    use crate::units::Bytes;
-    use crate::verdict::Silent;
     use proptest::prelude::*;
+
+    use super::*;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

@@ -143,13 +143,14 @@ impl Marker for FairPolicer {
 
 #[cfg(test)]
 mod tests {
+    use crate::rng::Rng;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::marker::POLICED;
     use crate::params::fields;
-    use crate::rng::Rng;
-    use crate::units::{Bytes, Duration};
+    use crate::units::Bytes;
     use crate::verdict::Silent;
-    use proptest::prelude::*;
 
     const CONTEXT: Context =
         Context { link_rate: None, contract: Some(Rate(6_000_000)), packet: Bytes(1500), limit: None };

@@ -10,14 +10,9 @@
 //! Non-goal: an assured rate. All flows share the capacity.
 
 use crate::flow_table::FlowTable;
-use crate::marker::Marker;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Kind, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::signal::{FORGET, Signal};
-use crate::units::Time;
-use crate::verdict::{Mark, Why};
+use crate::packet::Kind;
+use crate::prelude::*;
+use crate::signal::FORGET;
 
 crate::choice! {
     /// How A grows after an OUT packet.

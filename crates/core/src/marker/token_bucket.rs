@@ -8,14 +8,8 @@
 use std::hint;
 
 use crate::marker::Action;
-use crate::marker::Marker;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::signal::{Signal, TOKENS};
-use crate::units::{Backlog, Rate, Time};
-use crate::verdict::{Mark, Why};
+use crate::prelude::*;
+use crate::signal::TOKENS;
 
 crate::choice! {
     /// Which packets conform.
@@ -182,11 +176,10 @@ impl Marker for TokenBucket {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::rng::Rng;
-    use crate::units::Bytes;
-    use crate::verdict::Silent;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn bucket(rate: u64, depth: f64) -> TokenBucket {
         let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };

@@ -11,13 +11,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use crate::estimate::tsw::TswRate;
-use crate::marker::Marker;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::units::{Duration, Rate, Time};
-use crate::verdict::{Mark, Why};
+use crate::prelude::*;
 
 crate::choice! {
     /// The packets that are OUT while the measured rate is above the target.

@@ -8,14 +8,8 @@
 use std::marker::PhantomData;
 
 use crate::estimate::tsw::TswRate;
-use crate::marker::Marker;
 use crate::marker::tsw2cm::{Chance, Rfc2859, target};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::units::{Duration, Rate, Time};
-use crate::verdict::{Mark, Why};
+use crate::prelude::*;
 
 crate::params! {
     /// The operator's settings.

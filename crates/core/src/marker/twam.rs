@@ -20,14 +20,9 @@ use std::collections::BTreeMap;
 
 use crate::estimate::rtt::RttEstimate;
 use crate::estimate::window::WindowEstimate;
-use crate::marker::Marker;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Direction, FlowId, Packet};
-use crate::params::{Build, Context};
-use crate::rng::Rng;
-use crate::signal::{FORGET, Oracle, Outbox, Signal};
-use crate::units::{Duration, Time};
-use crate::verdict::{Mark, Why};
+use crate::packet::Direction;
+use crate::prelude::*;
+use crate::signal::{FORGET, Oracle};
 
 /// How long to wait for a round-trip time where none is known yet.
 const UNKNOWN: Duration = Duration::from_millis(100);

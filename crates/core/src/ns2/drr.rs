@@ -4,15 +4,9 @@
 //! the middle of its turn gets no quantum when it first comes up again.
 //! Non-goal: sharing a link among classes, for which there is the scheduler [`drr`](crate::queue::drr).
 
-use crate::aqm::Aqm;
-use crate::mechanism::Mechanism;
-use crate::ns2::addresses::{Addresses, Ring};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::{End, Queue};
-use crate::rng::Rng;
-use crate::units::{Bytes, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::ns2::{Addresses, Ring};
+use crate::prelude::*;
+use crate::queue::End;
 
 crate::params! {
     /// The operator's settings.
@@ -158,11 +152,8 @@ impl Aqm for Drr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::FlowId;
     use crate::queue::fifo::{Fifo, Stamped};
     use crate::registry::AnyAqm;
-    use crate::units::Backlog;
-    use crate::verdict::Silent;
 
     struct Bench {
         queue: Fifo<Stamped>,

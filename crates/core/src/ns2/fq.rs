@@ -7,15 +7,8 @@
 //! have: real time stands for it, so a flow that was idle is not owed anything.
 //! Non-goal: more flows than queues; ns-2 ends there, here those whose numbers differ by `buckets` share one.
 
-use crate::aqm::Aqm;
-use crate::mechanism::Mechanism;
 use crate::ns2::Moment;
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::Time;
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::prelude::*;
 
 /// `MAXFLOW`.
 pub const MAX_FLOWS: u32 = 32;
@@ -145,16 +138,12 @@ impl Aqm for Fq {
 
 #[cfg(test)]
 mod tests {
-    //! ns-2's FQ by hand, and what it shares out; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs are in `make validate`.
-
+    //! ns-2's FQ by hand, and what it shares out; the life of a queue in ns-2 itself is in `tests/main.rs`, whole runs are in `make validate`.
     use proptest::prelude::{prop, prop_assert, proptest};
 
     use super::*;
-    use crate::packet::FlowId;
     use crate::queue::fifo::{Fifo, Stamped};
     use crate::registry::AnyAqm;
-    use crate::units::{Backlog, Bytes, Duration, Rate};
-    use crate::verdict::Silent;
 
     /// A link of a byte a microsecond.
     const CONTEXT: Context =

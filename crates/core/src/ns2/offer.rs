@@ -10,12 +10,9 @@ use crate::aqm::{fdd_red, pi, rem};
 use crate::marker::{tsw2cm, tsw3cm};
 use crate::ns2::red::{Ns2Red, Ns2Rio};
 use crate::ns2::rio::AtInOnly;
-use crate::params::{
-    Bounds, Build, Check, Context, Default, Fault, Field, Kind, Make, Params, Value, Values, Warning,
-    joined_len, same,
-};
+use crate::params::{Bounds, Check, Default, Field, Kind, Make, Params, Value, Values, joined_len, same};
+use crate::prelude::*;
 use crate::registry::mechanisms::{AnyAqm, AnyMarker, Entry};
-use crate::units::Backlog;
 
 /// The word for ns-2's variant.
 pub const NS2: &str = "ns2";
@@ -324,7 +321,6 @@ fn build_drop_tail(values: &Values, _: &Context) -> AnyAqm {
 mod tests {
     use super::*;
     use crate::registry::Registry;
-    use crate::units::Bytes;
 
     #[test]
     fn a_limit_that_drops_everything_is_refused() {

@@ -39,7 +39,7 @@ pub(super) fn bytes(limit: Backlog, unit: Unit) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! The differences of ns-2's PI; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
+    //! The differences of ns-2's PI; the life of a queue in ns-2 itself is in `tests/main.rs`, whole runs in `make validate`.
 
     use super::*;
     use crate::aqm::pi::{Params, Pi};

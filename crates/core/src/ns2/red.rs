@@ -17,10 +17,8 @@ use crate::aqm::red::law::{
 };
 use crate::aqm::red::rio::IN;
 use crate::ns2::Moment;
-use crate::ns2::rng::integer;
-use crate::rng::Rng;
-use crate::units::Backlog;
-use crate::verdict::{Admission, Cause, Why};
+use crate::ns2::integer;
+use crate::prelude::*;
 
 /// ns-2's `mark_p_`: above this p_b its RED drops even what it could mark.
 const MARK_P: f64 = 0.1;
@@ -210,15 +208,15 @@ impl<const RIO: bool> Variant for Ns2Variant<RIO> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::aqm::red::law::tests::counts;
-    use crate::aqm::red::tests::{any_packet_may_go, at_a_full_queue, holds, in_bytes, params};
-    use crate::aqm::red::{DropAt, Params, tests::CONTEXT};
-    use crate::ns2::rng::stream;
-    use crate::registry::AnyAqm;
-    use crate::units::{Bytes, Rate};
-    use crate::verdict::{Notes, Silent};
     use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+    use crate::aqm::red::Params;
+    use crate::aqm::red::law::tests::counts;
+    use crate::aqm::red::tests::{CONTEXT, any_packet_may_go, at_a_full_queue, holds, in_bytes, params};
+    use crate::ns2::stream;
+    use crate::registry::AnyAqm;
+    use crate::verdict::Notes;
 
     const RULE: Rule = Rule { gentle: false, wait: false, ecn: false, in_bytes: false, mean: None };
 

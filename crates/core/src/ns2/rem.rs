@@ -8,17 +8,10 @@
 //!
 //! Source: ns-2.35, queue/rem.cc, by its behaviour. There a departure with marks also draws where nothing waits; not here.
 
+use crate::aqm::EARLY;
 use crate::aqm::rem::{Law, Mismatch, Params};
-use crate::aqm::{Aqm, EARLY};
-use crate::mechanism::{Gauge, Mechanism};
 use crate::ns2::pi::bytes;
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::signal::Outbox;
-use crate::units::{Backlog, Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::prelude::*;
 
 /// The size as which ns-2 counts a waiting packet too many.
 pub const ALPHA: f64 = 0.1;
@@ -162,17 +155,13 @@ impl Aqm for Rem {
 
 #[cfg(test)]
 mod tests {
-    //! The differences of ns-2's REM, by hand and against a slow form of it; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
-
+    //! The differences of ns-2's REM, by hand and against a slow form of it; the life of a queue in ns-2 itself is in `tests/main.rs`, whole runs in `make validate`.
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
     use crate::aqm::rem::oracle::{self, Bench, Oracle, Step};
-    use crate::packet::Ecn;
     use crate::queue::fake::Fake;
     use crate::registry::AnyAqm;
-    use crate::units::{Bytes, Rate};
-    use crate::verdict::Silent;
 
     /// 1,000 packets of 1,000 B a second.
     const CONTEXT: Context =

@@ -120,6 +120,8 @@ impl<R: UpdateAtIn> Variant for AtInOnly<R> {
 
 #[cfg(test)]
 mod tests {
+    use Colour::{Green as I, Yellow as O};
+
     use super::*;
     use crate::aqm::Aqm;
     use crate::aqm::red::common::{Common, Thresholds};
@@ -127,9 +129,8 @@ mod tests {
     use crate::packet::{Colour, Packet};
     use crate::params::Context;
     use crate::queue::fake::Fake;
-    use crate::units::{Backlog, Bytes, Rate};
+    use crate::units::{Bytes, Rate};
     use crate::verdict::Silent;
-    use Colour::{Green as I, Yellow as O};
 
     const MS: u64 = 1_000_000_000;
 

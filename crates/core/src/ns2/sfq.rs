@@ -4,15 +4,8 @@
 //! buckets and its queue has more than an equal share of them. Nothing that waits is ever dropped.
 //! Source: ns-2.35, queue/sfq.cc. Non-goal: McKenney's or Linux's, which is [`sfq`](crate::aqm::sfq).
 
-use crate::aqm::Aqm;
-use crate::mechanism::Mechanism;
-use crate::ns2::addresses::{Addresses, Ring};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::{Backlog, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::ns2::{Addresses, Ring};
+use crate::prelude::*;
 
 crate::params! {
     /// The operator's settings.
@@ -132,12 +125,8 @@ impl Aqm for Sfq {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::FlowId;
-    use crate::params::Context;
     use crate::queue::fifo::{Fifo, Stamped};
     use crate::registry::AnyAqm;
-    use crate::units::Bytes;
-    use crate::verdict::Silent;
 
     fn bench(limit: f64, buckets: u64) -> (Fifo<Stamped>, AnyAqm) {
         let limit = Backlog::Packets(limit);

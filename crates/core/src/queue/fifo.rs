@@ -7,15 +7,12 @@ mod departure;
 
 use std::collections::VecDeque;
 
-use crate::packet::{Colour, FlowId, Packet};
-use crate::queue::Counts;
+use crate::prelude::*;
+use crate::queue::End;
 use crate::queue::flow_queues::FlowQueues;
-use crate::queue::{End, Queue};
-pub use crate::queue::{Item, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::{Backlog, Time};
-use crate::verdict::{Admission, Cause, Why};
+
+pub use crate::queue::{Item, Stamped};
 
 /// A queue that a discipline decides on.
 #[derive(Clone, Debug)]

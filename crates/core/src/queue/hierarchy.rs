@@ -15,15 +15,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::packet::{Direction, Packet};
-use crate::queue::Counts;
+use crate::packet::Direction;
+use crate::prelude::*;
 use crate::queue::fifo::Item;
 use crate::queue::scheduled::{Class, Migration, Scheduled, Setup};
 use crate::registry::AnyScheduler;
-use crate::rng::Rng;
-use crate::signal::{Outbox, Signal};
-use crate::units::{Bytes, Rate, Time};
-use crate::verdict::{Admission, Cause, Why};
 
 /// How many levels there are: 0 is served first.
 pub const LEVELS: usize = 8;

@@ -4,16 +4,12 @@
 //! class may have a set rate, the link can be free and packets wait although none may leave yet: then
 //! [`next_ready`](Scheduled::next_ready) says when to ask again. Each class counts for itself.
 
-use crate::packet::{Direction, Packet};
-use crate::queue::Queue;
+use crate::packet::Direction;
+use crate::prelude::*;
+use crate::queue::Pace;
 use crate::queue::Scheduler;
 use crate::queue::fifo::{Fifo, Item};
-use crate::queue::pace::Pace;
 use crate::registry::{AnyAqm, AnyScheduler};
-use crate::rng::Rng;
-use crate::signal::{Outbox, Signal};
-use crate::units::{Backlog, Bytes, Rate, Time};
-use crate::verdict::{Admission, Cause, Why};
 
 /// How a class is set up.
 #[derive(Debug)]

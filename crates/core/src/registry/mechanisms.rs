@@ -4,16 +4,12 @@ use std::ops::{Deref, DerefMut};
 
 use crate::aqm::red::law::Floyd93;
 use crate::aqm::red::{self, rio, rio_plus_out};
-use crate::aqm::{self, Aqm, fdd_red};
-use crate::marker::{self, Marker};
-use crate::mechanism::Mechanism;
-use crate::ns2::{self, rio::AtInOnly};
-use crate::packet::{Direction, Packet};
-use crate::params::{Build, Check, Field, Make, Params};
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::Time;
-use crate::verdict::{Admission, Mark, Why};
+use crate::aqm::{self, fdd_red};
+use crate::ns2::rio::AtInOnly;
+use crate::packet::Direction;
+use crate::params::{Check, Field, Make, Params};
+use crate::prelude::*;
+use crate::{marker, ns2};
 
 /// A mechanism as a user finds it.
 pub struct Entry<M: 'static> {
@@ -161,8 +157,8 @@ mechanisms! { ($)
         "Gives every packet the same colour: traffic that nobody meters.";
     }
     variants {
-        Ns2Tsw2cm(marker::tsw2cm::Tsw2cm<ns2::policer::Policer>),
-        Ns2Tsw3cm(Box<marker::tsw3cm::Tsw3cm<ns2::policer::Policer>>),
+        Ns2Tsw2cm(marker::tsw2cm::Tsw2cm<ns2::dsred::Policer>),
+        Ns2Tsw3cm(Box<marker::tsw3cm::Tsw3cm<ns2::dsred::Policer>>),
     }
 }
 
@@ -308,5 +304,101 @@ impl AnyAqm {
         why: &mut W,
     ) -> Admission {
         each_aqm!(self, m => m.arrive_apart(now, packet, queue, rng, why), m.arrive_dyn(now, packet, queue, rng, why))
+    }
+}
+
+pub(super) mod schedulers {
+    //! Every scheduler by name. A new one adds one line here.
+
+    use crate::params::{Check, Context, Field, Params, Values};
+    use crate::queue;
+    use crate::queue::Scheduler;
+
+    /// A scheduler as a user finds it. Its parameters are set for each class.
+    #[derive(Clone, Copy)]
+    pub struct SchedulerEntry {
+        /// The word in a file.
+        pub name: &'static str,
+        /// Its law in a sentence.
+        pub summary: &'static str,
+        /// Where it comes from.
+        pub source: &'static str,
+        /// The operator's settings of each class.
+        pub fields: &'static [Field],
+        /// Whether one class's values make sense in this place.
+        pub check: Check,
+        /// The scheduler of classes with these values, in order; `check` has passed for each.
+        pub build: fn(&[Values], &Context) -> AnyScheduler,
+    }
+
+    /// One table, one line per scheduler.
+    macro_rules! schedulers {
+        ($( $name:literal = $variant:ident($t:ty, $params:ty), $source:literal, $summary:literal; )*) => {
+            pub(crate) const SCHEDULERS: &[SchedulerEntry] = &[ $( SchedulerEntry {
+                name: $name,
+                summary: $summary,
+                source: $source,
+                fields: <$params as Params>::FIELDS,
+                check: &|v, c| <$params as Params>::from_values(v).check(c),
+                build: |classes, c| {
+                    let classes: Vec<$params> = classes.iter().map(<$params as Params>::from_values).collect();
+                    AnyScheduler::$variant(<$params>::build(&classes, c))
+                },
+            }, )* ];
+
+            /// Any scheduler.
+            pub enum AnyScheduler {
+                $( #[doc = concat!("`", $name, "`: ", $summary)] $variant($t), )*
+                /// A user's own.
+                Custom(Box<dyn Scheduler>),
+            }
+
+            impl std::fmt::Debug for AnyScheduler {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str(match self {
+                        $( AnyScheduler::$variant(_) => stringify!($variant), )*
+                        AnyScheduler::Custom(_) => "Custom",
+                    })
+                }
+            }
+
+            #[cfg(test)]
+            impl AnyScheduler {
+                /// Every scheduler's parameters can be read back as written.
+                pub(crate) fn parameters_round_trip() {
+                    $( super::super::tests::round_trips::<$params>(); )*
+                }
+            }
+
+            impl Scheduler for AnyScheduler {
+                fn next(&mut self, heads: &[Option<u32>]) -> Option<usize> {
+                    match self {
+                        $( AnyScheduler::$variant(s) => s.next(heads), )*
+                        AnyScheduler::Custom(s) => s.next(heads),
+                    }
+                }
+                fn sent(&mut self, class: usize, bytes: u32) {
+                    match self {
+                        $( AnyScheduler::$variant(s) => s.sent(class, bytes), )*
+                        AnyScheduler::Custom(s) => s.sent(class, bytes),
+                    }
+                }
+                fn emptied(&mut self, class: usize) {
+                    match self {
+                        $( AnyScheduler::$variant(s) => s.emptied(class), )*
+                        AnyScheduler::Custom(s) => s.emptied(class),
+                    }
+                }
+            }
+        };
+    }
+
+    schedulers! {
+        "priority" = Priority(queue::priority::Priority, queue::priority::Params),
+            "RFC 3246 §2 (expedited forwarding); RFC 2475",
+            "The first class in the list that has something to send sends.";
+        "drr" = Drr(queue::drr::Drr, queue::drr::Params),
+            "Shreedhar and Varghese 1996",
+            "Classes take turns of a quantum of bytes each; what is left of one is kept for the next.";
     }
 }

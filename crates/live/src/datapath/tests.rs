@@ -1,15 +1,15 @@
-use super::*;
-use crate::code_points::{CodePoints, Dscp};
-use crate::flow::{FiveTuple, Flows, Numbered};
-use crate::packet::{Seen, checksum};
 use inprofile_core::packet::Colour;
 use inprofile_core::params::Context;
 use inprofile_core::queue::hierarchy::MemberSetup;
 use inprofile_core::queue::scheduled::{Migration, Setup};
 use inprofile_core::registry::{AnyAqm, AnyScheduler, Registry};
-use inprofile_core::rng::Rng;
-use inprofile_core::units::{Backlog, Bytes, Duration};
+use inprofile_core::units::Backlog;
 use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
+use super::*;
+use crate::code_points::{CodePoints, Dscp};
+use crate::flow::{FiveTuple, Flows, Numbered};
+use crate::packet::{Seen, checksum};
 
 /// An IPv4 UDP packet of `size` bytes.
 fn packet(source: u8, size: usize, octet: u8) -> Vec<u8> {

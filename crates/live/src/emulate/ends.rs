@@ -8,9 +8,9 @@ use inprofile_sim::stage::HostReport;
 use inprofile_sim::tcp::Tally;
 use inprofile_sim::traffic::ExternalSender;
 
+use super::Host;
 use super::connection::{self, Info};
 use super::datagrams;
-use super::host::Host;
 use super::topology::{Connection, Protocol};
 use crate::io::sys::Clock;
 

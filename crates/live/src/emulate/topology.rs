@@ -11,7 +11,7 @@ use inprofile_sim::tcp::control::Kind;
 use inprofile_sim::tcp::{Config, Congestion, Profile, Settings, SlowStart};
 use inprofile_sim::traffic::udp;
 
-use super::host::{Route, Stack};
+use super::{Route, Stack};
 use super::{connection, datagrams};
 use crate::addresses;
 use crate::code_points::Dscp;

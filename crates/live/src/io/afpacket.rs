@@ -8,7 +8,6 @@
 //! off at both ends.
 
 pub mod claim;
-mod mapping;
 pub mod outlet;
 mod ring;
 pub mod train;
@@ -19,7 +18,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use inprofile_core::units::{Duration, Time};
 
 use super::closed::MARK;
-use super::frames::Frames;
+use super::replay::Frames;
 use super::sys::{self, Clock};
 use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;

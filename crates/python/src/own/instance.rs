@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::view::{PacketView, QueueView, Random, coloured};
-use super::{Class, fault, keep};
+use super::{Class, keep, raise};
 
 /// The method of a hook, if the class has it.
 type Hook = fn(&Instance) -> &Option<Py<PyAny>>;
@@ -93,7 +93,7 @@ impl Instance {
 
     fn fail(&self, py: Python<'_>, hook: &str, now: Option<Time>, error: PyErr) {
         self.failed.set(true);
-        fault::raise(py, self.class.name, hook, now, error);
+        raise(py, self.class.name, hook, now, error);
     }
 
     /// Calls a hook; `None` where there is none, or after an error.

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use inprofile_router::client;
+use inprofile_router::control;
 use inprofile_router::watch::{self, COLUMNS, Order, Row, View};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -34,7 +34,7 @@ pub fn run(
         Sort::Delay => Order::Delay,
         Sort::Name => Order::Name,
     };
-    let before = client::stats(socket)?;
+    let before = control::stats(socket)?;
     if plain || !io::stdout().is_terminal() {
         return one_after_the_other(socket, before, count, every, by);
     }
@@ -55,7 +55,7 @@ fn one_after_the_other(
     let mut left = count;
     while left != Some(0) {
         std::thread::sleep(every);
-        let now = client::stats(socket)?;
+        let now = control::stats(socket)?;
         let mut view = View::between(&before, &now);
         watch::sort(&mut view.customers, by);
         let last = left == Some(1);
@@ -141,7 +141,7 @@ impl<'a> Screen<'a> {
 
     /// The router may be starting anew: what was last seen stays, and why is said.
     fn look(&mut self) {
-        match client::stats(self.socket) {
+        match control::stats(self.socket) {
             Ok(now) => {
                 self.view = View::between(&self.before, &now);
                 watch::sort(&mut self.view.customers, self.by);

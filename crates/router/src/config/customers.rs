@@ -12,7 +12,7 @@ use inprofile_live::code_points::{CodePoints, Dscp};
 use super::classes::{self, Link};
 use super::datapath::{self, Datapath};
 use super::templates::{Common, IDENTITY, Terms};
-use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, services, values};
+use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, values};
 use crate::policy::Owners;
 
 /// The keys of a template.
@@ -233,6 +233,159 @@ fn masked(address: IpAddr, bits: u8) -> IpAddr {
         }
         IpAddr::V6(a) => {
             IpAddr::V6((u128::from(a) & u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)).into())
+        }
+    }
+}
+
+pub mod services {
+    //! `services` of a customer: classes that it has bought in addition to its assured packets, each with a policed rate.
+    //!
+    //! Packets beyond that rate are dropped, as RFC 3246 §4 asks of an edge: expedited forwarding has low delay only while less
+    //! arrives than is served.
+
+    use inprofile_core::units::Bytes;
+    use inprofile_experiment::text::Section;
+    use inprofile_experiment::text::problem::Wrong;
+
+    use super::super::Class;
+    use super::super::frames::{self, Policing};
+
+    /// A class that a customer has bought.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Service {
+        /// Its place among the direction's.
+        pub class: usize,
+        /// How much of it.
+        pub police: Policing,
+    }
+
+    /// Reads those of one customer; `classes` are the direction's.
+    pub(crate) fn read(table: &Section<'_, '_>, classes: &[Class], packet: Bytes) -> Option<Vec<Service>> {
+        let Some(entry) = table.get("services") else { return Some(Vec::new()) };
+        let example = "[{ class = \"voice\", rate = \"1 Mbit/s\", burst = \"15 kB\" }]";
+        let mut services: Vec<Service> = Vec::new();
+        let mut whole = true;
+        for one in &entry.tables(example)? {
+            match service(one, classes, packet, &services) {
+                Some(service) => services.push(service),
+                None => whole = false,
+            }
+        }
+        whole.then_some(services)
+    }
+
+    fn service(
+        table: &Section<'_, '_>,
+        classes: &[Class],
+        packet: Bytes,
+        seen: &[Service],
+    ) -> Option<Service> {
+        table.refuse_unknown(&["class", "rate", "burst"]);
+        let police = frames::policing(table, Some(packet));
+        let entry = table.need("class", "\"voice\"")?;
+        let name = entry.text("\"voice\"")?;
+        // Only classes with code points of their own can be asked for.
+        let Some(class) = classes.iter().position(|c| c.name == name && !c.dscp.is_empty()) else {
+            let known: Vec<&str> =
+                classes.iter().filter(|c| !c.dscp.is_empty()).map(|c| c.name.as_str()).collect();
+            let remedy = match known.as_slice() {
+                [] => "add it to this direction's classes".to_owned(),
+                known => format!("write one of {}", known.join(", ")),
+            };
+            return entry.wrong(Wrong::new("there is no such class", remedy));
+        };
+        if seen.iter().any(|s| s.class == class) {
+            return entry
+                .wrong(Wrong::new("this class is bought twice", "leave one out, or add the rates up"));
+        }
+        Some(Service { class, police: police? })
+    }
+}
+
+pub(super) mod customer_file {
+    //! `customers = "customers.csv"`: customers in a file of their own, a line each, beside the router's file.
+    //!
+    //! A list may have such names among its tables. `plan` is the template that has a customer's other settings.
+
+    use std::path::Path;
+
+    use inprofile_experiment::text::csv::{Column, Kind};
+    use inprofile_experiment::text::file;
+    use inprofile_experiment::text::tree::{Item, Node, Origin};
+    use inprofile_experiment::text::{Document, Problem};
+
+    use super::super::DIRECTIONS;
+
+    /// The columns that there may be, in any order.
+    const COLUMNS: [Column; 8] = [
+        Column { heading: "name", key: "name", kind: Kind::Text },
+        Column { heading: "prefix", key: "prefix", kind: Kind::Texts },
+        Column { heading: "vlan", key: "vlan", kind: Kind::Numbers },
+        Column { heading: "session", key: "session", kind: Kind::Numbers },
+        Column { heading: "port", key: "port", kind: Kind::Numbers },
+        Column { heading: "contract", key: "contract", kind: Kind::Text },
+        Column { heading: "plan", key: "template", kind: Kind::Text },
+        Column { heading: "group", key: "group", kind: Kind::Text },
+    ];
+
+    /// Puts the customers of the files that are named into their places; `file` is the router's own.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and every line of one that is no customer's.
+    pub(crate) fn take_in(document: &mut Document, file: &str) -> Result<(), Vec<Problem>> {
+        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+        let mut problems = Vec::new();
+        for direction in DIRECTIONS {
+            for (name, origin) in named(document, direction) {
+                let path = folder.join(&name);
+                let found = match file::read(&path) {
+                    Ok(bytes) => document.rows(&bytes, &path.display().to_string(), &COLUMNS),
+                    Err(error) => {
+                        let problem = format!("{}: {error}", path.display());
+                        let remedy =
+                            "write the name of a CSV file beside this one, with name,prefix,contract,plan";
+                        let at = format!("{direction}.customers");
+                        Err(vec![document.problem(&at, origin, true, problem, remedy.into())])
+                    }
+                };
+                match found {
+                    Ok(rows) => put(document, direction, origin, rows),
+                    Err(wrong) => problems.extend(wrong),
+                }
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// The files that a direction names, and where.
+    fn named(document: &mut Document, direction: &str) -> Vec<(String, Origin)> {
+        let Some(customers) = place(document, direction) else { return Vec::new() };
+        let of = |node: &Node| match &node.item {
+            Item::Text(name) => Some((name.clone(), node.origin)),
+            _ => None,
+        };
+        match &customers.item {
+            Item::List(entries) => entries.iter().filter_map(of).collect(),
+            _ => of(customers).into_iter().collect(),
+        }
+    }
+
+    fn place<'d>(document: &'d mut Document, direction: &str) -> Option<&'d mut Node> {
+        match &mut document.root_mut().get_mut(direction)?.item {
+            Item::Table(table) => table.get_mut("customers"),
+            _ => None,
+        }
+    }
+
+    /// Puts rows where a file's name stands.
+    fn put(document: &mut Document, direction: &str, origin: Origin, rows: Vec<Node>) {
+        let Some(customers) = place(document, direction) else { return };
+        match &mut customers.item {
+            Item::List(entries) => {
+                let at = entries.iter().position(|e| e.origin == origin).unwrap_or(entries.len());
+                entries.splice(at..(at + 1).min(entries.len()), rows);
+            }
+            item => *item = Item::List(rows),
         }
     }
 }

@@ -1,7 +1,6 @@
 use inprofile_core::registry::Registry;
 
 use super::*;
-use crate::config;
 
 mod police;
 

@@ -1,5 +1,3 @@
-use std::sync::mpsc::channel;
-
 use inprofile_core::marker::Marker;
 use inprofile_core::packet::{Colour, Packet};
 use inprofile_core::params::{Make, Values};

@@ -13,7 +13,7 @@ use crate::config::{Config, Customer, Direction};
 use crate::policers;
 
 use super::FlowEntry;
-use super::fragments::Ports;
+use super::lookups::Ports;
 use super::owners::{Owner, Owners};
 use super::senders::Allowed;
 

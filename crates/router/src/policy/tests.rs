@@ -1,19 +1,17 @@
 //! A classifier's decisions on single frames.
 
 mod circuits;
-mod edge;
-mod fragments;
 
 use std::net::IpAddr;
 
 use inprofile_core::rng::Rng;
-use inprofile_core::units::{Duration, Time};
+use inprofile_core::units::Duration;
 use inprofile_live::code_points::Dscp;
-use inprofile_live::packet::{Control, Family, Link, Opaque, Unread};
+use inprofile_live::packet::Family;
 use proptest::prelude::{any, prop, prop_assert_eq, proptest};
 
 use super::*;
-use crate::config::{self, Config, Customer};
+use crate::config::{self, Customer};
 use crate::router;
 
 fn file(rest: &str) -> String {

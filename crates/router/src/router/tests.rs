@@ -1,8 +1,6 @@
 //! Customers with queues of their own, and reloads under load: what is promised of them, in virtual time.
 
-use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
-use inprofile_live::packet::Layer;
 
 use super::*;
 use crate::config;

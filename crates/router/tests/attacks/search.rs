@@ -1,4 +1,4 @@
-//! A search for a way to cheat the router in user space; that for the kernel's datapath is in `tests/kernel/enemies.rs`.
+//! A search for a way to cheat the router in user space; that for the kernel's datapath is in `tests/kernel/hostile.rs`.
 //!
 //! A strategy is a string of bytes that says who the customers are, what the attacker sends (lengths, encapsulations, fragments, lies,
 //! code points, flows, control frames, circuits), when (in step with the bucket to the picosecond, bursts, silence), how often

@@ -15,15 +15,11 @@ mod oracle;
 #[path = "../attacks/search/strategy.rs"]
 mod strategy;
 
-mod cpus;
-mod enemies;
-mod floods;
-mod full;
-mod meters;
+mod hostile;
+mod laws;
 mod parity;
 mod pin;
-mod queues;
-mod several;
+mod processors;
 mod tried;
 
 /// A start waits for the verifier: what is no common frame's is verified by itself, not along every path.

@@ -5,20 +5,16 @@
 #[expect(dead_code, reason = "the attacks use the rest")]
 mod attack;
 mod bench;
-mod commands;
-mod cpus;
-mod encapsulated;
 mod faults;
-mod forwarding;
 mod frames;
 mod host;
 mod kernel;
 mod links;
-mod mtu;
 mod neighbours;
+mod operation;
+mod packets;
 #[path = "../kernel/pin.rs"]
 mod pin;
 mod ports;
-mod reload;
 mod servers;
 mod service;

@@ -7,8 +7,6 @@
 
 mod acknowledgement;
 mod delivery;
-mod frto;
-mod grow;
 mod hystart;
 mod losses;
 mod ordinary;
@@ -18,7 +16,6 @@ mod rack;
 mod scoreboard;
 mod send;
 mod timers;
-mod undo;
 
 use crate::clock::Clock;
 use crate::tcp::accurate_ecn::Tracker;
@@ -27,15 +24,16 @@ use crate::tcp::control::{Control, Phase, Start, Window};
 use crate::tcp::rfc::Ecn;
 use crate::tcp::{Config, Feedback, Host, Tally};
 use delivery::Delivery;
-use frto::Frto;
 use grow::Exit;
+use losses::Frto;
+use losses::Undo;
+use ordinary::grow;
 use pacing::Pacer;
 pub use prr::PrrRules;
 use prr::{Outstanding, Prr};
 use rack::Rack;
 use scoreboard::Scoreboard;
 use timers::Timeout;
-use undo::Undo;
 
 /// A fraction of a segment that counts as none: arithmetic is exact to less.
 const FRACTION: f64 = 1e-9;

@@ -1,11 +1,9 @@
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::*;
-use crate::packet::{Ecn, FlowId};
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Rate};
-use crate::verdict::Silent;
-use proptest::prelude::*;
 
 const MS: u64 = 1_000_000_000;
 const CONTEXT: Context = Context {

@@ -1,14 +1,11 @@
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::oracle::{Linux, Rfc};
 use super::*;
-use crate::packet::Ecn;
-use crate::packet::FlowId;
 use crate::queue::fake::shown;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::{Backlog, Rate};
-use crate::verdict::Silent;
-use proptest::prelude::*;
 
 const MS: u64 = 1_000_000_000;
 const CONTEXT: Context = Context {

@@ -1,16 +1,14 @@
+use Admission::{Admit, Drop, Mark};
+
 use super::ledger::{Charge, Latest, Ties};
 use super::*;
 use crate::aqm::red::common::Common;
 use crate::aqm::red::{EARLY, FORCED};
-use crate::packet::Ecn;
 use crate::packet::Kind;
 use crate::queue::fake::shown;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::Backlog;
-use crate::verdict::{Notes, Silent};
-use Admission::{Admit, Drop, Mark};
+use crate::verdict::Notes;
 
 mod properties;
 

@@ -1,7 +1,7 @@
-use super::*;
 use crate::rng::Rng;
-use crate::units::{Backlog, Rate};
 use proptest::prelude::*;
+
+use super::*;
 
 /// Queues of packet sizes under the scheduler.
 struct Bench {

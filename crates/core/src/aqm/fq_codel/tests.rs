@@ -1,16 +1,14 @@
 //! FQ-CoDel's laws by hand, and against RFC 8290's text as a program of its own.
 
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::oracle::Rfc;
 use super::*;
 use crate::aqm::codel::ABOVE_TARGET;
-use crate::packet::{Ecn, FlowId};
 use crate::queue::fake::shown;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::Rate;
-use crate::verdict::Silent;
-use proptest::prelude::*;
 
 const MS: u64 = 1_000_000_000;
 

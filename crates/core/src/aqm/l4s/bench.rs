@@ -1,14 +1,8 @@
 //! A queue under a discipline that a test feeds and drains by hand: packets of 1,000 B.
 
-use crate::packet::{Ecn, FlowId, Packet};
-use crate::params::Context;
-use crate::queue::Queue;
+use crate::prelude::*;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::signal::Outbox;
-use crate::units::{Backlog, Bytes, Duration, Rate, Time};
-use crate::verdict::{Admission, Cause, Silent};
 
 pub const MS: Duration = Duration::from_millis(1);
 /// A packet takes 1 ms.

@@ -14,11 +14,7 @@
 //! `l4s = false` turns the L4S treatment off, as RFC 9331 §5.1 has it: all packets are Classic, and ECT(1) counts as Not-ECT.
 
 use crate::aqm::red::EARLY;
-use crate::packet::{Ecn, Packet};
-use crate::params::{Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::units::Bytes;
-use crate::verdict::{Cause, Departure, Why};
+use crate::prelude::*;
 
 /// ECN-capable, and dropped all the same: congestion is more than marks can tell of.
 pub const OVERLOAD: Cause = Cause::named("overload");

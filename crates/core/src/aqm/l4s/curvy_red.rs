@@ -10,8 +10,8 @@
 //! Non-goal: a range of round-trip times as wide as DualPI2's (§B.1).
 
 use crate::aqm::l4s::coupling::{CLASSIC, Common, Coupling};
+use crate::aqm::l4s::dual::{self, Bound, Order};
 use crate::aqm::l4s::dual::{Base, Dual, Ramp};
-use crate::aqm::l4s::order::{self, Bound, Order};
 use crate::mechanism::Gauge;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::units::Duration;
@@ -46,7 +46,7 @@ impl Build for Params {
     type Mechanism = CurvyRed;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        order::fit(self.classic_weight)?;
+        dual::fit(self.classic_weight)?;
         let mut warnings = self.coupling.check(context)?;
         if self.curviness > MOST_CURVINESS {
             return Err(Fault {

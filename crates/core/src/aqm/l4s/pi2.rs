@@ -6,17 +6,9 @@
 //! queue); De Schepper et al., PI2, CoNEXT 2016. The decision is taken as a packet leaves, as in the RFC's pseudocode.
 //! Non-goal: low delay for L4S ([`dualpi2`](super::dualpi2) has a queue for it).
 
-use crate::aqm::Aqm;
 use crate::aqm::l4s::coupling::Coupling;
 use crate::aqm::l4s::pi::Pi;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::signal::Outbox;
-use crate::units::Time;
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::prelude::*;
 
 /// The operator's settings.
 pub use crate::aqm::l4s::pi::Params;
@@ -131,7 +123,6 @@ impl Aqm for Pi2 {
 #[cfg(test)]
 mod tests {
     //! PI2 in a real queue, by hand and against the pseudocode of RFC 9332, Appendix A, written out once more.
-
     use proptest::prelude::{prop_assert_eq, proptest};
 
     use super::*;
@@ -139,10 +130,8 @@ mod tests {
     use crate::aqm::l4s::coupling::{Common, OVERLOAD, Saturation};
     use crate::aqm::l4s::pi::step;
     use crate::aqm::red::EARLY;
-    use crate::packet::Ecn;
     use crate::params::defaults;
     use crate::registry::AnyAqm;
-    use crate::units::{Backlog, Duration};
 
     fn bench(params: &Params) -> Bench {
         params.check(&CONTEXT).expect("it fits");

@@ -13,10 +13,7 @@
 //! Not part of the law: the kernel's timer, whose period is rounded up to whole ticks of its clock, and one tick longer.
 
 use super::{CAP, Control, DelayFrom, EARLY, NOT_TOO_HIGH, Params, QueueState, Vars, step};
-use crate::packet::Packet;
-use crate::rng::Rng;
-use crate::units::{Duration, Time};
-use crate::verdict::{Admission, Why};
+use crate::prelude::*;
 
 /// Linux's unit of time in picoseconds, and in seconds.
 const TICK: (u64, f64) = (64_000, 64e-9);
@@ -151,15 +148,11 @@ impl Vars {
 #[cfg(test)]
 mod tests {
     //! Each departure by hand, and all of them against an oracle in whole numbers, as the kernel keeps them.
-
     use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
     use super::super::{DelayFrom, Params, Variant};
     use super::*;
-    use crate::packet::Ecn;
-    use crate::params::{Build as _, Context, defaults};
-    use crate::units::Bytes;
-    use crate::verdict::Silent;
+    use crate::params::{Build as _, defaults};
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
     const MS: Duration = Duration::from_millis(1);

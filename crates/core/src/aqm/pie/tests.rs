@@ -3,12 +3,8 @@
 use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
 use super::*;
-use crate::packet::Ecn;
-use crate::params::{Build as _, Context, defaults};
+use crate::params::{Build as _, defaults};
 use crate::queue::fake::Fake;
-use crate::rng::Rng;
-use crate::units::Bytes;
-use crate::verdict::Silent;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 const MS: Duration = Duration::from_millis(1);

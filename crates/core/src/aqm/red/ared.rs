@@ -7,18 +7,9 @@
 //! Floyd and Jacobson 1993. Without arrivals the average is not updated, and max_p keeps decreasing to its minimum.
 //! Non-goal: adapting w_q or the thresholds during a run.
 
-use crate::aqm::Aqm;
 use crate::aqm::red::common::Common;
 use crate::aqm::red::{self, DropAt, Red};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::signal::Outbox;
-use crate::units::{Backlog, Bytes, Duration, Rate, Time};
-use crate::verdict::{Admission, Why};
+use crate::prelude::*;
 
 /// The range that max_p never leaves by its own steps (Fig. 1).
 const MAX_P: (f64, f64) = (0.01, 0.5);
@@ -215,11 +206,11 @@ impl Aqm for Ared {
 
 #[cfg(test)]
 mod tests {
+    use crate::rng::Rng;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::queue::fake::Fake;
-    use crate::rng::Rng;
-    use crate::verdict::Silent;
-    use proptest::prelude::*;
 
     /// 1,250 packets of 1,000 B a second.
     const CONTEXT: Context =

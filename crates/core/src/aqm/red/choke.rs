@@ -7,17 +7,9 @@
 //! match neither counts as an arrival let by nor restarts RED's count; the paper says nothing of it. RED is [RED](super).
 //! Non-goal: fairness among responsive flows.
 
-use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Config, Paths, causes, check_thresholds, show_causes};
 use crate::aqm::red::law::{Curve, Law};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::{Backlog, Time};
-use crate::verdict::{Admission, Cause, Why};
+use crate::prelude::*;
 
 /// Dropped together with a waiting packet of its flow.
 pub const MATCHED: Cause = Cause::named("matched");
@@ -139,16 +131,15 @@ impl Aqm for Choke {
 
 #[cfg(test)]
 mod tests {
+    use crate::rng::Rng;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::aqm::red::tests::CONTEXT;
     use crate::aqm::red::{EARLY, FORCED};
-    use crate::packet::{Ecn, FlowId};
     use crate::queue::fake::shown;
     use crate::queue::fifo::{Fifo, Stamped};
     use crate::registry::AnyAqm;
-    use crate::rng::Rng;
-    use crate::verdict::Silent;
-    use proptest::prelude::*;
 
     fn params(candidates: u64, w_q: f64) -> Params {
         Params {

@@ -4,11 +4,7 @@
 //! Papers use thresholds above the queue's limit and fractional ones: these are warned of, never refused.
 
 use crate::aqm::red::law::{Curve, EARLY, FORCED, Rule};
-use crate::packet::Colour;
-use crate::params::{Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::units::{Backlog, Bytes, Rate};
-use crate::verdict::Cause;
+use crate::prelude::*;
 
 crate::params! {
     /// The parameters common to all REDs.
@@ -229,7 +225,6 @@ pub(crate) fn show_in_and_out(queue: &Counts, show: &mut dyn FnMut(&'static str,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Bytes;
 
     #[test]
     fn thresholds_that_make_no_curve_are_refused() {

@@ -9,19 +9,10 @@
 //! `fallback_max_th`. A value that is not a number, or not above 0, is ignored; a value below one packet counts as one.
 //! Non-goal: computing the sum (the `twam` marker does, at the edge).
 
-use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Config, show_in_and_out};
 use crate::aqm::red::law::{Curve, Law};
 use crate::aqm::red::rio::{self, IN, OUT};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::signal::Signal;
-use crate::units::{Backlog, Duration, Time};
-use crate::verdict::{Admission, Why};
+use crate::prelude::*;
 
 /// The topic of the edge's signals.
 pub const TOPIC: &str = "sum_window";

@@ -14,11 +14,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::aqm::red::common::{Config, DropAt};
-use crate::packet::Packet;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::{Backlog, Time};
-use crate::verdict::{Admission, Cause, Why};
+use crate::prelude::*;
 
 /// At random, with the average between the thresholds.
 pub const EARLY: Cause = Cause::named("early");

@@ -7,18 +7,12 @@
 //! ages both averages, whichever arrival ends it. Every colour but green is OUT.
 //! Non-goal: more than two drop precedences ([WRED](super::wred), RIO-C with three).
 
-use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Config, Paths, Thresholds, check_thresholds, show_in_and_out};
 use crate::aqm::red::law::{Arrival, Floyd93, Law, Variant};
 use crate::flow_table::FlowTable;
-use crate::mechanism::{FlowGauge, Gauge, Mechanism};
-use crate::packet::{Colour, FlowId, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::{Counts, Queue};
-use crate::rng::Rng;
-use crate::signal::{FORGET, Signal};
-use crate::units::Time;
-use crate::verdict::{Admission, Why};
+use crate::mechanism::FlowGauge;
+use crate::prelude::*;
+use crate::signal::FORGET;
 
 /// The colour of IN packets, and the average of IN packets waiting.
 pub(crate) const IN: usize = 0;

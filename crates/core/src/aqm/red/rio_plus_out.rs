@@ -11,19 +11,12 @@
 //! `count = shared` RIO's test of OUT packets counts IN packets too; the third RED, which is told of OUT packets only, does not.
 //! Non-goal: more than two drop precedences.
 
-use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
 use crate::aqm::red::law::{Count, Curve, DropTest, EARLY, EarlyTest, FORCED, Floyd93, Variant};
 use crate::aqm::red::rio::{self, AvgUpdate, Counted, Names, OUT, Rio};
-use crate::mechanism::{FlowGauge, Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
-use crate::params::{Build, Context, Fault, Warning};
+use crate::mechanism::FlowGauge;
+use crate::prelude::*;
 use crate::queue::Counts as QueueCounts;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::signal::Signal;
-use crate::units::Time;
-use crate::verdict::{Admission, Cause, Why};
 
 crate::choice! {
     /// How the two tests of an OUT packet count the packets let by since the last drop: the paper does not say.

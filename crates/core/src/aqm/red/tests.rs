@@ -1,15 +1,14 @@
+use crate::rng::Rng;
+use Admission::{Admit, Drop, Mark};
+use proptest::prelude::*;
+
 use super::*;
 use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{EARLY, FORCED};
-use crate::packet::{Ecn, FlowId};
 use crate::queue::fake::{Fake, count, shown};
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::{Bytes, Duration, Rate};
-use crate::verdict::{Notes, Silent};
-use Admission::{Admit, Drop, Mark};
-use proptest::prelude::*;
+use crate::verdict::Notes;
 
 /// 1,000 packets a second.
 pub(crate) const CONTEXT: Context =

@@ -10,17 +10,9 @@
 //! on, and dropped only where the first curve drops everything (RFC 3168 §7) or the queue is full. So switches have it (SAI's
 //! `SAI_WRED_ATTR_ECN_GREEN_MIN_THRESHOLD` and its like). Non-goal: the peculiarities of published simulators.
 
-use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Config, Paths, Thresholds, causes, check_thresholds, show_causes};
 use crate::aqm::red::law::{Arrival, Count, EarlyTest, Law, Rule};
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Counts;
-use crate::queue::Queue;
-use crate::rng::Rng;
-use crate::units::Time;
-use crate::verdict::{Admission, Why};
+use crate::prelude::*;
 
 crate::choice! {
     /// The averages that colours' curves are applied to.

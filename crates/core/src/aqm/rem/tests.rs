@@ -5,12 +5,8 @@ use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 use super::oracle::{Bench, Oracle, Step};
 use super::*;
 use crate::aqm::EARLY;
-use crate::packet::Ecn;
 use crate::queue::fake::Fake;
 use crate::registry::AnyAqm;
-use crate::units::Rate;
-use crate::verdict::Cause;
-use crate::verdict::Silent;
 
 /// 1,000 packets of 1,000 B a second: 10 in 10 ms.
 const CONTEXT: Context =

@@ -1,13 +1,12 @@
+use std::collections::BTreeMap;
+
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::*;
-use crate::packet::Ecn;
 use crate::queue::fake::shown;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Rate};
-use crate::verdict::Silent;
-use proptest::prelude::*;
-use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000_000;
 const CONTEXT: Context = Context {

@@ -1,15 +1,14 @@
 //! SFQ's laws by hand, and against a slow one that looks through all queues.
 
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::*;
-use crate::packet::FlowId;
 use crate::queue::fake::shown;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::Rate;
-use crate::verdict::Silent;
-use proptest::prelude::*;
-use std::collections::{BTreeMap, VecDeque};
 
 const MS: u64 = 1_000_000_000;
 

@@ -1,10 +1,10 @@
 //! Properties of ARM and ARD in every reading of the text: conservation, limits, the fixed point.
 
-use super::*;
 use crate::rng::Rng;
-use crate::units::Bytes;
-use crate::verdict::{Notes, Silent};
 use proptest::prelude::*;
+
+use super::*;
+use crate::verdict::Notes;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 const B: f64 = 60.0;

@@ -1,10 +1,9 @@
-use super::*;
-use crate::marker::EDGE;
 use crate::rng::Rng;
-use crate::units::Bytes;
-use crate::verdict::{Notes, Silent};
 use Colour::{Green as I, Yellow as O};
 use proptest::prelude::*;
+
+use super::*;
+use crate::verdict::Notes;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 const SECOND: u64 = PS_PER_S;

@@ -1,14 +1,12 @@
 //! The meters against the text of their RFCs, one token at a time; and what holds for all of them.
 
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::*;
 use crate::marker::Action;
-use crate::marker::Marker;
-use crate::params::Build;
+use crate::prelude::*;
 use crate::registry::AnyMarker;
-use crate::rng::Rng;
-use crate::units::{Bytes, Duration};
-use crate::verdict::{Mark, Silent};
-use proptest::prelude::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

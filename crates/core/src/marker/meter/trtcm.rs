@@ -7,14 +7,8 @@
 
 use super::{Bucket, Mode, Stats, Tokens, committed, inflow, needed, show_buckets, wanted};
 use crate::marker::Action;
-use crate::marker::Marker;
-use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
-use crate::params::{Build, Context, Fault, Warning};
-use crate::rng::Rng;
-use crate::signal::{EXCESS_TOKENS, Signal, TOKENS};
-use crate::units::{Backlog, Rate, Time};
-use crate::verdict::{Mark, Why};
+use crate::prelude::*;
+use crate::signal::{EXCESS_TOKENS, TOKENS};
 
 crate::params! {
     /// The operator's settings (RFC 2698 §2).

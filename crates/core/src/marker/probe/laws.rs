@@ -1,12 +1,10 @@
 //! Properties of the probe marker in every reading of its text, and an oracle that keeps no state.
 
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::tests::walk;
 use super::*;
-use crate::packet::FlowId;
-use crate::rng::Rng;
-use crate::units::Bytes;
-use crate::verdict::Silent;
-use proptest::prelude::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1500), limit: None };
 

@@ -1,9 +1,7 @@
-use super::*;
-use crate::packet::FlowId;
 use crate::rng::Rng;
-use crate::units::Bytes;
-use crate::verdict::Silent;
 use proptest::prelude::*;
+
+use super::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1500), limit: None };
 

@@ -1,8 +1,5 @@
 use super::*;
 use crate::packet::Kind;
-use crate::rng::Rng;
-use crate::units::Bytes;
-use crate::verdict::Silent;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1040), limit: None };
 const RTT: Duration = Duration::from_millis(100);

@@ -1,12 +1,11 @@
-use super::*;
-use crate::aqm::red::{EARLY, FORCED};
-use crate::queue::fake::Fake;
 use crate::rng::Rng;
-use crate::units::Rate;
-use crate::verdict::{Notes, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as G, Red as R, Yellow as Y};
 use proptest::prelude::*;
+
+use super::*;
+use crate::queue::fake::Fake;
+use crate::verdict::Notes;
 
 /// 1,000 packets a second.
 const CONTEXT: Context =
@@ -45,7 +44,7 @@ fn arrive(q: &mut DsRed, ms: u64, colour: Colour, waiting: [u32; 3], rng: &mut R
 }
 
 fn depart(q: &mut DsRed, ms: u64, colour: Colour, left: [u32; 3]) {
-    let mut rng = crate::ns2::rng::stream(1);
+    let mut rng = crate::ns2::stream(1);
     q.depart(Time(ms * MS), &packet(colour), Time::ZERO, &mut of(left), &mut rng, &mut Silent);
 }
 
@@ -54,7 +53,7 @@ fn depart(q: &mut DsRed, ms: u64, colour: Colour, left: [u32; 3]) {
 fn golden_sequence() {
     let verdict = |colour, waiting| {
         let mut q = params(Averages::Coupled, 1.0).build(&CONTEXT);
-        arrive(&mut q, 0, colour, waiting, &mut crate::ns2::rng::stream(1))
+        arrive(&mut q, 0, colour, waiting, &mut crate::ns2::stream(1))
     };
     assert_eq!(verdict(Y, [5, 5, 90]), Admit);
     assert_eq!(verdict(Y, [10, 11, 0]), Drop(FORCED));
@@ -69,7 +68,7 @@ fn cut_off_and_unseen() {
     let mut q = p.build(&CONTEXT);
     assert_eq!((q.vars.level[1].min_th, q.vars.level[1].max_th), (10.0, 20.0));
     let mut full = Fake { limit: 15.0, ..of([0, 15, 0]) };
-    let verdict = q.arrive(Time::ZERO, &packet(Y), &mut full, &mut crate::ns2::rng::stream(1), &mut Silent);
+    let verdict = q.arrive(Time::ZERO, &packet(Y), &mut full, &mut crate::ns2::stream(1), &mut Silent);
     assert_eq!(verdict, Drop(Cause::OVERFLOW));
     assert_eq!(q.vars.level[1].avg, 0.0);
     let fault = |min, max| Params { red: Some(thresholds(min, max, 0.1)), ..p.clone() }.check(&CONTEXT);
@@ -82,7 +81,7 @@ fn cut_off_and_unseen() {
 fn the_missing_guard() {
     let mut q =
         Params { yellow: thresholds(0.0, 10.0, 1.0), ..params(Averages::Shared, 1.0) }.build(&CONTEXT);
-    let mut rng = crate::ns2::rng::stream(1);
+    let mut rng = crate::ns2::stream(1);
     arrive(&mut q, 0, Y, [0, 6, 0], &mut rng); // p_b 0.6, count 0
     q.vars.level[1].count = 2; // as many let by
     for _ in 0..1000 {
@@ -119,7 +118,7 @@ fn idle_time_fades_by_whole_packets() {
     let mut q = params(Averages::Decoupled, 0.5).build(&CONTEXT);
     q.vars.level[1].avg = 8.0;
     depart(&mut q, 7, Y, [0; 3]);
-    let mut rng = crate::ns2::rng::stream(1);
+    let mut rng = crate::ns2::stream(1);
     q.tell_secs(0.0109);
     assert_eq!(arrive(&mut q, 0, Y, [0; 3], &mut rng), Admit);
     assert_eq!(q.vars.level[1].avg, 0.5);
@@ -135,7 +134,7 @@ fn a_late_first_packet_counts_as_one() {
     let mut q = p.build(&CONTEXT);
     let mut notes = Notes::default();
     let second = |q: &mut DsRed, notes: &mut Notes| {
-        q.arrive(Time::ZERO, &packet(Y), &mut of([15, 0, 0]), &mut crate::ns2::rng::stream(7), notes)
+        q.arrive(Time::ZERO, &packet(Y), &mut of([15, 0, 0]), &mut crate::ns2::stream(7), notes)
     };
     second(&mut q, &mut notes);
     let noted_of = |what| noted(&notes, what).expect("between the thresholds");
@@ -143,7 +142,7 @@ fn a_late_first_packet_counts_as_one() {
     assert!((noted_of("p_a") - 1.0 / 3.0).abs() < 1e-12);
     // Once the average was below, the count begins at none.
     let mut q = p.build(&CONTEXT);
-    arrive(&mut q, 0, Y, [5, 0, 0], &mut crate::ns2::rng::stream(7));
+    arrive(&mut q, 0, Y, [5, 0, 0], &mut crate::ns2::stream(7));
     let mut notes = Notes::default();
     second(&mut q, &mut notes);
     assert_eq!(noted(&notes, "count"), Some(0.0));
@@ -164,7 +163,7 @@ proptest! {
     ) {
         let mut q = params(averages, 0.1).build(&CONTEXT);
         q.vars.level.iter_mut().for_each(|l| l.idle = None);
-        let mut rng = crate::ns2::rng::stream(5);
+        let mut rng = crate::ns2::stream(5);
         let mut slow = [0.0f64; 3];
         for (colour, waiting) in arrivals {
             let sums = match averages {

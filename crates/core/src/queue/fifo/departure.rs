@@ -1,14 +1,10 @@
 //! How packets leave a [`Fifo`]: of several queues its discipline names the next one, and it decides on the packet at the head.
 
 use super::Fifo;
-use crate::aqm::Aqm;
-use crate::packet::Packet;
+use crate::prelude::*;
 use crate::queue::Item;
 use crate::registry::AnyAqm;
 use crate::registry::mechanisms::each_aqm;
-use crate::rng::Rng;
-use crate::units::Time;
-use crate::verdict::{Cause, Departure, Why};
 
 impl<T: Item> Fifo<T> {
     /// Takes packets from the head until the discipline lets one go; dropped ones are shown to `dropped`.

@@ -1,12 +1,9 @@
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::*;
-use crate::aqm::Aqm;
 use crate::aqm::drop_tail::DropTail;
 use crate::aqm::red::{EARLY, FORCED};
-use crate::mechanism::Mechanism;
-use crate::packet::Ecn;
-use crate::rng::Rng;
-use crate::verdict::{Departure, Silent};
-use proptest::prelude::*;
 
 /// Does as it is told, each order for one call.
 #[derive(Default)]

@@ -1,13 +1,12 @@
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::*;
 use crate::aqm::drop_tail::DropTail;
-use crate::packet::{Colour, FlowId};
 use crate::queue::fifo::Stamped;
 use crate::queue::priority::Priority;
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::{Backlog, PS_PER_S};
-use crate::verdict::Silent;
-use proptest::prelude::*;
+use crate::units::PS_PER_S;
 
 const MS: u64 = PS_PER_S / 1000;
 

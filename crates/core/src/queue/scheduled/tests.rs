@@ -1,14 +1,9 @@
 use super::*;
-use crate::aqm::Aqm;
 use crate::aqm::drop_tail::DropTail;
 use crate::aqm::red::EARLY;
-use crate::mechanism::Mechanism;
-use crate::packet::{Colour, FlowId};
 use crate::queue::drr::Drr;
 use crate::queue::fifo::Stamped;
 use crate::queue::priority::Priority;
-use crate::rng::Rng;
-use crate::verdict::{Departure, Silent};
 
 mod properties;
 

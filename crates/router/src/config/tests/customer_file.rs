@@ -1,7 +1,6 @@
 //! Customers in a CSV file beside the router's: read like tables, and every bad line is told with its place.
 
 use std::fs;
-use std::path::PathBuf;
 
 use super::*;
 

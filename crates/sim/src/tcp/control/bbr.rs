@@ -12,7 +12,6 @@ mod probe_bw;
 mod probe_rtt;
 #[cfg(test)]
 mod tests;
-mod undo;
 
 use inprofile_core::rng::Rng;
 
@@ -20,7 +19,7 @@ use super::{Cause, Law, Lost, Phase, RateSample, Sample, Start, Window, least, m
 use model::{EarlierAhead, LongestAhead, Rounds};
 use probe_bw::Probing;
 use probe_rtt::MinRtt;
-use undo::Undo;
+use probe_rtt::Undo;
 
 /// BBR.StartupPacingGain, BBR.DrainPacingGain, BBR.DefaultCwndGain (§2.5, §2.6).
 const STARTUP_PACING_GAIN: f64 = 2.77;

@@ -1,13 +1,10 @@
 //! Losses: a recovery begins and ends (RFC 8985 §6.2, RFC 9937), and a timeout that proves needless is undone (RFC 5682).
 
-use crate::clock::Clock;
-use crate::tcp::control::Cause;
-use crate::tcp::rfc::Ecn;
-
 use super::acknowledgement::AckOutcome;
-use super::frto::{Evidence, Step};
-use super::undo::Undo;
 use super::{Sender, State};
+use crate::clock::Clock;
+use crate::tcp::control::{Cause, Window};
+use crate::tcp::rfc::Ecn;
 
 impl<C: Clock> Sender<C> {
     /// RFC 5682 §3.1, after the timer expired.
@@ -183,6 +180,178 @@ impl<C: Clock> Sender<C> {
             self.cwnd = window.cwnd;
         } else {
             self.cwnd = self.ssthresh;
+        }
+    }
+}
+
+// F-RTO (RFC 5682): after a retransmission timeout two acknowledgements tell whether it was needless, as Linux has it.
+//
+// The first that advances is answered by new data instead of what counts as lost. What then arrives without having been sent again was on
+// its way all the time: the timeout was spurious, and its reduction is undone. Linux asks at the first acknowledgement already, as SACK tells
+// which segments it is of (RFC 5682 §3.1). As in Linux, not where losses were being recovered from when the timer expired, unless by an earlier
+// timeout of the same segment.
+
+/// A retransmission timeout whose cause is not yet known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frto {
+    /// One past the highest segment sent when it expired ("RecoveryPoint").
+    pub point: u32,
+}
+
+/// The content of an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// A segment below [`Frto::point`] has arrived that was sent only once.
+    pub original: bool,
+    /// SND.UNA moved on.
+    pub advanced: bool,
+    /// Something above SND.UNA was selected for the first time, or nothing is new.
+    pub news_above: bool,
+    /// SND.UNA.
+    pub una: u32,
+    /// SND.NXT.
+    pub next: u32,
+    /// There is data that was never sent, and room for it at the receiver.
+    pub more: bool,
+}
+
+/// The rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// RFC 5682 §3.1, step 3b: the timeout was needless.
+    Spurious,
+    /// Step 2b: new data, and not yet what counts as lost.
+    SendNew,
+    /// Steps 2a and 3a: it was not; recovery as usual.
+    Lost,
+    /// Nothing is known yet.
+    Wait,
+}
+
+impl Frto {
+    /// RFC 5682 §3.1, steps 2 and 3.
+    pub fn judge(&self, told: &Evidence) -> Step {
+        if told.original {
+            return Step::Spurious;
+        }
+        if told.next > self.point {
+            // New data has been sent: step 3.
+            return if told.news_above { Step::Lost } else { Step::Wait };
+        }
+        match (told.advanced, told.una < self.point && told.more) {
+            (true, true) => Step::SendNew,
+            (true, false) => Step::Lost,
+            // Step 2: duplicates before the first that advances tell nothing.
+            _ => Step::Wait,
+        }
+    }
+}
+
+// Undoing a reduction of the window that was for nothing: once every segment that was sent again has arrived twice, as duplicate SACKs
+// (RFC 2883 §5) tell, as Linux does it. RFC 3708 has the same test, with a slow start back to the old window.
+//
+// Linux also compares timestamps (RFC 3522), which no profile carries.
+
+/// Linux's `tcp_current_ssthresh` (RFC 2861 §3): three quarters of a window that was in use, of whole segments.
+pub fn current_ssthresh(window: Window) -> f64 {
+    let cwnd = window.cwnd as u32;
+    window.ssthresh.max(f64::from(cwnd / 2 + cwnd / 4))
+}
+
+/// A reduction for a loss.
+#[derive(Clone, Debug)]
+pub struct Undo {
+    /// The values before the reduction; none if a mark asked for a reduction, too (`prior_ssthresh` is 0).
+    prior: Option<Window>,
+    /// SND.UNA at that time (`undo_marker`): segments below it are another recovery's.
+    marker: u32,
+    /// Retransmissions that have not arrived twice (`undo_retrans`); none before the first.
+    in_doubt: Option<u32>,
+}
+
+impl Undo {
+    /// A recovery begins with all before `una` acknowledged, and so many retransmissions in flight.
+    pub fn new(una: u32, again: u32) -> Undo {
+        Undo { prior: None, marker: una, in_doubt: (again > 0).then_some(again) }
+    }
+
+    /// It restores this window, which is about to be reduced.
+    pub fn to(self, prior: Window) -> Undo {
+        let ssthresh = current_ssthresh(prior);
+        Undo { prior: Some(Window { ssthresh, ..prior }), ..self }
+    }
+
+    /// An ECN-Echo arrived: the reduction is due, whatever becomes of the loss (RFC 3168 §6.1.2).
+    pub fn forbid(&mut self) {
+        self.prior = None;
+    }
+
+    /// The values before the reduction, if they may be restored.
+    pub fn prior(&self) -> Option<Window> {
+        self.prior
+    }
+
+    /// A segment was sent again.
+    pub fn sent_again(&mut self) {
+        *self.in_doubt.get_or_insert(0) += 1;
+    }
+
+    /// A segment has arrived twice. True: so have all; nothing was lost.
+    pub fn arrived_twice(&mut self, segment: u32) -> bool {
+        if let Some(in_doubt) = self.in_doubt.as_mut().filter(|_| segment >= self.marker) {
+            *in_doubt = in_doubt.saturating_sub(1);
+        }
+        self.in_doubt == Some(0)
+    }
+}
+
+#[cfg(test)]
+mod undo_tests {
+    use super::*;
+
+    /// RFC 2883 §5: only when each of them has arrived twice, and only those of this recovery count. RFC 2861 §3: the threshold is no less than
+    /// three quarters of the window.
+    #[test]
+    fn all_have_to_arrive_twice() {
+        let mut undo = Undo::new(7, 0).to(Window { cwnd: 40.0, ssthresh: 10.0 });
+        assert!(!undo.arrived_twice(9), "nothing was sent again");
+        undo.sent_again();
+        undo.sent_again();
+        assert!(!undo.arrived_twice(3), "of an earlier recovery");
+        assert!(!undo.arrived_twice(7));
+        assert!(undo.arrived_twice(8));
+        assert_eq!(undo.prior(), Some(Window { cwnd: 40.0, ssthresh: 30.0 }));
+        let mut undo = Undo::new(7, 1).to(Window { cwnd: 40.0, ssthresh: 50.0 });
+        undo.sent_again();
+        assert!(!undo.arrived_twice(7), "one was in flight before");
+        assert_eq!(undo.prior().map(|window| window.ssthresh), Some(50.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 5682 §3.1: each branch of steps 2 and 3; with SACK the first acknowledgement may tell already.
+    #[test]
+    fn each_branch() {
+        let frto = Frto { point: 11 };
+        let none =
+            Evidence { original: false, advanced: false, news_above: false, una: 1, next: 11, more: true };
+        let first = Evidence { advanced: true, una: 2, ..none };
+        let second = Evidence { next: 13, ..first };
+        for (told, step) in [
+            (Evidence { news_above: true, ..none }, Step::Wait),
+            (Evidence { una: 11, ..first }, Step::Lost),
+            (first, Step::SendNew),
+            (Evidence { more: false, ..first }, Step::Lost),
+            (second, Step::Wait),
+            (Evidence { news_above: true, ..second }, Step::Lost),
+            (Evidence { original: true, una: 3, ..second }, Step::Spurious),
+            (Evidence { original: true, ..none }, Step::Spurious),
+            (none, Step::Wait),
+        ] {
+            assert_eq!(frto.judge(&told), step, "{told:?}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use inprofile_core::packet::Ecn as CodePoint;
 
+use super::losses::current_ssthresh;
 use super::pacing::Pacer;
-use super::undo::current_ssthresh;
 use super::{FRACTION, Pending, Sender, State};
 use crate::clock::Clock;
 use crate::tcp::{EcnBits, Feedback, Flags, Host, TimerKind};

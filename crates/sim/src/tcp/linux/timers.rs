@@ -8,9 +8,9 @@ use crate::tcp::{Ack, Host, TimerKind};
 use inprofile_core::units::Duration;
 
 use super::acknowledgement::AckOutcome;
-use super::frto::Frto;
 use super::grow::Exit;
-use super::undo::Undo;
+use super::losses::Frto;
+use super::losses::Undo;
 use super::{Pending, Sender, State};
 
 /// RFC 8985 §7.2: the longest that a receiver may delay an acknowledgement, in seconds; Linux takes its minimum RTO.

@@ -1,7 +1,9 @@
-use super::*;
+use std::collections::BTreeMap;
+
 use crate::rng::Rng;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+
+use super::*;
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

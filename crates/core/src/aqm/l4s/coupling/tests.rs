@@ -4,8 +4,6 @@ use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
 use crate::params::defaults;
-use crate::units::Backlog;
-use crate::verdict::Silent;
 
 const NOWHERE: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

@@ -8,12 +8,9 @@ use super::*;
 use crate::aqm::l4s::bench::{Bench, CONTEXT, Left, MS};
 use crate::aqm::l4s::coupling::OVERLOAD;
 use crate::aqm::red::EARLY;
-use crate::packet::Ecn;
 use crate::params::{Params as _, defaults};
+use crate::prelude::*;
 use crate::registry::AnyAqm;
-use crate::rng::Rng;
-use crate::units::Backlog;
-use crate::verdict::{Admission, Cause};
 
 pub(super) fn bench(params: &Params) -> Bench {
     bench_with(params, Backlog::Packets(1000.0))

@@ -1,14 +1,12 @@
-use super::*;
-use crate::aqm::red::oracle::{Past, Sample, average, p_a};
-use crate::aqm::red::{EARLY, FORCED};
-use crate::packet::{Colour, Ecn, FlowId};
-use crate::queue::fake::{Fake, count, shown};
 use crate::rng::Rng;
-use crate::units::{Bytes, Rate};
-use crate::verdict::{Cause, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
 use proptest::prelude::*;
+
+use super::*;
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::{EARLY, FORCED};
+use crate::queue::fake::{Fake, count, shown};
 
 /// 1,000 packets a second, 100 of them waiting at most.
 const CONTEXT: Context = Context {

@@ -1,9 +1,8 @@
+use crate::rng::Rng;
+use proptest::prelude::*;
+
 use super::*;
 use crate::aqm::red::common::Weight;
-use crate::rng::Rng;
-use crate::units::{Bytes, Rate};
-use crate::verdict::Silent;
-use proptest::prelude::*;
 
 const RULE: Rule = Rule { gentle: false, wait: false, ecn: false, in_bytes: false, mean: None };
 

@@ -1,16 +1,13 @@
-use super::*;
-use crate::aqm::Aqm;
-use crate::aqm::red::oracle::{Past, Sample, average, p_a};
-use crate::aqm::red::{self, Red};
-use crate::aqm::red::{EARLY, FORCED};
-use crate::packet::{Colour, Ecn, Packet};
-use crate::queue::fake::{Fake, count, shown};
 use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Duration, Rate, Time};
-use crate::verdict::{Admission, Notes, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
 use proptest::prelude::*;
+
+use super::*;
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::{self, EARLY, FORCED, Red};
+use crate::queue::fake::{Fake, count, shown};
+use crate::verdict::Notes;
 
 /// 1,000 packets a second.
 const CONTEXT: Context =

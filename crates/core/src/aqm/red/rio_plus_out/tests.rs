@@ -1,15 +1,13 @@
-use super::*;
-use crate::aqm::red;
-use crate::aqm::red::oracle::{Past, Sample, average, p_a};
-use crate::aqm::red::{EARLY, FORCED};
-use crate::packet::{Ecn, FlowId};
-use crate::queue::fake::{Fake, count, shown};
 use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Rate};
-use crate::verdict::{Cause, Notes, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
 use proptest::prelude::*;
+
+use super::*;
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::{self, EARLY, FORCED};
+use crate::queue::fake::{Fake, count, shown};
+use crate::verdict::Notes;
 
 /// 1,000 packets a second.
 const CONTEXT: Context =

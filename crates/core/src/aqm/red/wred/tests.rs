@@ -1,16 +1,14 @@
-use super::*;
-use crate::aqm::red::oracle::{Past, Sample, average, p_a};
-use crate::aqm::red::{self, Red};
-use crate::aqm::red::{EARLY, FORCED};
-use crate::aqm::rio::{self, Rio};
-use crate::packet::Ecn;
-use crate::queue::fake::{Fake, count, shown};
 use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Duration, Rate};
-use crate::verdict::{Notes, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as G, Red as R, Yellow as Y};
 use proptest::prelude::*;
+
+use super::*;
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::{self, EARLY, FORCED, Red};
+use crate::aqm::rio::{self, Rio};
+use crate::queue::fake::{Fake, count, shown};
+use crate::verdict::Notes;
 
 /// 1,000 packets a second.
 const CONTEXT: Context =

@@ -1,8 +1,8 @@
 //! Properties of every scheduler under any traffic, and each scheduler's own law.
 
-use super::*;
-use crate::units::Bytes;
 use proptest::prelude::{ProptestConfig, Strategy, prop, prop_assert, prop_assert_eq, proptest};
+
+use super::*;
 
 /// Random traffic: when, of which class, how large.
 fn traffic() -> impl Strategy<Value = Vec<(u64, u8, u32)>> {
