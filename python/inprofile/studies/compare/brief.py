@@ -32,22 +32,22 @@ HEADS = (
 #: Said before the table.
 WORDS = (
     "IN are packets within a contract's rate, OUT those beyond it and all of best effort. T is how"
-    " long the queue may get, as time on the link: from there on WRED drops every OUT packet, drop-tail"
-    " every packet."
+    " long the queue may get, as time on the link: from an average of T on WRED drops every OUT packet,"
+    " at T drop-tail every packet."
 )
 #: Said below it, first with one T as an example.
 CAPTION = (
-    "With T = 48 ms, on 10 Mbit/s 40 packets of 1,500 bytes, packets wait 20 to 45 ms on average"
-    " under TSW2CM + WRED; FQ-CoDel's target is 8 ms. Measured on 10 Mbit/s at mean queueing delays of"
-    " 8 to 39 ms, eight seeds: ten flows with contracts of 200 kbit/s to 1 Mbit/s, 60 % of the link"
-    " together, beside ten without one; or ten flows with contracts of 800 kbit/s and round trips of"
-    " 60 ms, or of 20 to 200 ms. Where several schemes keep within 2 % of the most, the simplest is"
-    " named first: the one with the fewest settings, then the one whose queue keeps the fewest"
-    " averages. Settings and figures are of that one; what is kept is the mean over the ten contracts,"
-    " each counted up to 100 %. RI+O and ARM are RIO with a part added, and where RIO is named they"
-    " keep no more: they are left out, and their papers' pages say why. TWAM is for something else:"
-    " where every flow has a contract and less is sold than the link carries, it shares out what is"
-    " left; its paper's page says what does so better. Beside best effort it breaks contracts."
+    "With T = 48 ms, on 10 Mbit/s 40 packets of 1,500 bytes, packets wait 20 to 45 ms on average under"
+    " TSW2CM + WRED; FQ-CoDel's target is 8 ms. The schemes were compared on 10 Mbit/s at equal mean"
+    " queueing delays, of 8 to 39 ms, with eight seeds: ten flows with contracts of 200 kbit/s to 1"
+    " Mbit/s, 60 % of the link together, beside ten without one; or ten flows with contracts of 800"
+    " kbit/s and round trips of 60 ms, or of 20 to 200 ms. If several schemes come within 2 % of the"
+    " best, the simplest is named first: it has the fewest settings or, if equal, its queue keeps the"
+    " fewest averages. Settings and figures are of that one; what is kept is the mean over the ten"
+    " contracts, each counted up to 100 %. RI+O and ARM are RIO with a part added, and where RIO is"
+    " named they keep no more: they are left out, and their papers' pages say why. TWAM is for something"
+    " else: where every flow has a contract and less is sold than the link carries, it shares out what"
+    " is left; its paper's page says what does so better. Beside best effort it breaks contracts."
 )
 _CLASSIC = "Reno of the ns-2 era"
 #: In the words of who has a link.
@@ -115,7 +115,7 @@ def _row(link: str, rows: Sequence[Advice], told: set[str]) -> Brief:
     use = f"{first} (or {_listed(others)})" if others else first
     if first == _PLAIN:
         margin = f"{100 * rows[0]['margin']:g}\N{NO-BREAK SPACE}%"
-        use = f"drop-tail, without markers: the best scheme keeps less than {margin} more"
+        use = f"drop-tail, without markers: no scheme keeps {margin} more"
     chosen = [found[first] for found in map(_good, rows)]
     kept = _span([a["value"]["mean"] for a in chosen])
     return Brief(link, use, settings, kept, _best_effort(chosen, rows))
