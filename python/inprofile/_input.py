@@ -12,22 +12,6 @@ from operator import index
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = [
-    "LARGEST_FILE",
-    "MOST_POINTS",
-    "MOST_RUNS",
-    "MOST_SEED",
-    "MOST_THREADS",
-    "SeedsError",
-    "UnfitFile",
-    "check_file",
-    "read_file",
-    "read_stream",
-    "seconds",
-    "seeds_in_order",
-    "visible",
-]
-
 LARGEST_FILE = 16 << 20
 """Bytes an experiment file may have."""
 MOST_RUNS = 100_000

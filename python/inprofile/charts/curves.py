@@ -12,8 +12,6 @@ import altair as alt
 
 from .shapes import PAPER, Spec, chart_of, fill, rounded, scheme_colour, scheme_dash, scheme_mark, shape
 
-__all__ = ["WIDE", "curve", "frontier", "lines"]
-
 Rows = Sequence[Mapping[str, Any]]
 #: For what is a few units for most and hundreds for some: linear up to about 5, then logarithmic.
 WIDE = alt.Scale(type="symlog", constant=5, zero=True, nice=True)

@@ -32,8 +32,6 @@ from .shapes import (
     tips_of_mean,
 )
 
-__all__ = ["bars", "dots", "forest", "response", "row", "trace"]
-
 
 @shape
 def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int, levels: bool) -> Any:

@@ -14,8 +14,6 @@ from markupsafe import Markup
 from ..metrics.quantity import bracketed, quantity
 from .stills import Stills
 
-__all__ = ["Charts", "asset", "environment", "figure", "page_parts"]
-
 #: Vega-Lite specifications by the name the page calls them.
 Charts = dict[str, Mapping[str, Any]]
 

@@ -13,8 +13,6 @@ from typing import Any
 from .shapes import DASHES, MARKS
 from .theme import INK, PALETTE
 
-__all__ = ["WIDTHS", "TooNarrow", "encoded", "pdf", "svg"]
-
 WIDTHS: Mapping[str, float] = {"one": 3.5, "two": 7.16}
 """Inches of one column and of both, as IEEE's two-column pages have them; ACM's are 3.33 and 7."""
 _POINTS = 72

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.float64]
     Reduce = Callable[[Numbers, Numbers, int], tuple[Numbers, Numbers]]
 
-__all__ = ["IN", "OUT", "PALETTE", "NoSeries", "Plots", "averaged", "styled", "thin"]
-
 
 IN = "#0b7a75"
 """The colour of what is in profile, in every figure."""

@@ -10,26 +10,6 @@ from typing import Any, ParamSpec
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-__all__ = [
-    "COLOURS",
-    "CYCLE",
-    "DASHES",
-    "MARKS",
-    "PAPER",
-    "Rows",
-    "Spec",
-    "chart_of",
-    "colour_of",
-    "fill",
-    "rounded",
-    "scheme_colour",
-    "scheme_dash",
-    "scheme_mark",
-    "shape",
-    "short",
-    "tips_of_mean",
-]
-
 #: By scheme; told apart by people with any colour vision, on white and on black.
 COLOURS = {
     # What the papers compare with.

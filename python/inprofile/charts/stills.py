@@ -14,9 +14,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-__all__ = ["FORMATS", "Stills", "svg", "write_figures"]
-
-
 #: What figures can be written as.
 FORMATS = ("svg", "pdf")
 #: Width of a figure in points: a column of a two-column page.

@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 import altair as alt
 
-__all__ = ["INK", "PALETTE", "themed"]
-
 PALETTE = ["#2f5d8a", "#d1752a", "#0b7a75", "#a23e48", "#6d597a", "#8a8d3a", "#4aa3c7", "#8c5a3c"]
 """Colours of lines, in order."""
 INK, _FAINT = "#22303c", "#d9dee3"

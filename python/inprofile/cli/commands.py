@@ -13,8 +13,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-__all__ = ["COMMANDS", "Command", "Commands", "complete_key"]
-
 
 def _spared(of_command: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
     return lambda ctx: spared(of_command(ctx))

@@ -25,36 +25,6 @@ if TYPE_CHECKING:
 
     from ..experiment.scenario import Scenario, Seeds
 
-__all__ = [
-    "BAD_INPUT",
-    "INTERRUPTED",
-    "File",
-    "Jobs",
-    "Json",
-    "Latex",
-    "Open",
-    "Own",
-    "Planned",
-    "Refused",
-    "Set",
-    "Yes",
-    "check_latex",
-    "count_of",
-    "emit",
-    "fail",
-    "full_disk",
-    "guarded",
-    "names_of",
-    "open_scenario",
-    "overrides_of",
-    "say",
-    "seeds_of",
-    "shortened",
-    "show",
-    "terminable",
-    "write_latex",
-]
-
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 STDIN = "standard input"
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
     from ..studies.diagnose import Diagnosis
 
-__all__ = ["diagnose"]
-
 
 @guarded
 def diagnose(

@@ -16,21 +16,6 @@ if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
     from ..run.pace import Timed
 
-__all__ = [
-    "ASK_FROM",
-    "MANY",
-    "TRACED",
-    "Work",
-    "affordable",
-    "announce",
-    "effort",
-    "gigabytes",
-    "long",
-    "packets_text",
-    "print_plan",
-    "room_for",
-]
-
 
 MANY = 100_000
 """Flows from which on it is said what they take: a second or so to build."""

@@ -20,21 +20,6 @@ if TYPE_CHECKING:
 
     from ..run.pool import Backend
 
-__all__ = [
-    "EVERY",
-    "RUNS",
-    "SHORT",
-    "SlurmSet",
-    "Told",
-    "Where",
-    "check_answer_place",
-    "kept_runs",
-    "lines",
-    "made_by",
-    "progress",
-    "resumable",
-]
-
 
 Where = Annotated[
     str,

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["FORMAT", "output_schema"]
-
 FORMAT = 1
 """What `format` is."""
 

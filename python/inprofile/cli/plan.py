@@ -36,8 +36,6 @@ from .plan_policer import policer
 if TYPE_CHECKING:
     from ..run.pool import Backend
 
-__all__ = ["plan"]
-
 
 _SOLD = ("sell.svg", "answer.json")
 

@@ -19,8 +19,6 @@ from .effort import announce
 if TYPE_CHECKING:
     from ..studies.plan.policer import Point
 
-__all__ = ["policer"]
-
 ANSWER = ("policer.toml", "commands.txt", "police.tc")
 """Files that say which burst is enough."""
 

@@ -22,8 +22,6 @@ from .common import Jobs, Json, Refused, emit, guarded, say
 from .effort import announce
 from .execution import progress
 
-__all__ = ["wred"]
-
 _RTT, _FLOWS, _SEEDS = 1000.0, 8, 5
 
 

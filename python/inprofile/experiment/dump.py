@@ -9,8 +9,6 @@ from typing import Any
 
 from .scenario import Scenario, parse, toml
 
-__all__ = ["STARTER", "document", "inline", "starter", "written"]
-
 
 def starter(file: str, plan: bool = False) -> str:
     """A commented experiment that runs and calls itself `file`; with `plan`, one for inprofile plan."""

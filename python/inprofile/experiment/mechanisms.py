@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from .. import _internal
 from ..own.registry import engine_classes
 
-__all__ = ["Key", "Mechanism", "Parameter", "keys", "mechanisms", "schema"]
-
 
 @dataclass(frozen=True)
 class Parameter:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from .._input import visible
 
-__all__ = ["Problem"]
-
 
 @dataclass(frozen=True)
 class Problem:

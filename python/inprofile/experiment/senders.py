@@ -12,8 +12,6 @@ from typing import Any
 
 from .mechanisms import schema
 
-__all__ = ["Law", "Sender", "UnknownSenderError", "all_senders", "laws", "sender", "senders"]
-
 
 @dataclass(frozen=True)
 class Law:

@@ -14,8 +14,6 @@ from rich.text import Text
 from ..metrics.quantity import bits_per_second, number
 from .problem import Problem
 
-__all__ = ["chain", "draw", "folded", "text"]
-
 Json = Mapping[str, Any]
 
 RFC_PROFILE = 'profile = rfc, the default, is TCP by the RFCs; profile = "linux" is what hosts run today.'

@@ -16,8 +16,6 @@ from typing import Any
 from .._input import visible
 from .scenario import Scenario
 
-__all__ = ["TraceError", "opportunities", "with_trace"]
-
 #: Bits that an opportunity delivers.
 BITS = 12_000
 #: The longest trace that is written for a link whose rate does not start over, in ms.

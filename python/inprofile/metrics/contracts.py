@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["BY_RUN", "BestEffort", "Contracts", "Kept", "figure_over_runs", "shares_of_runs"]
-
 #: Flows whose figures are taken from arrays at a time.
 _BLOCK = 128
 #: Figures of a run, with their units, as sweeps and plans keep them.

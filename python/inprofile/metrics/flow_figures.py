@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from .summary import Summary
 
-__all__ = ["FlowRows", "Group", "Groups", "Runs", "run_starts"]
-
 
 class Runs(Protocol):
     """Runs of one experiment: `Result` is one, and so is anything else with these tables."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["Entry", "entries", "lookup", "text"]
-
 _CODE = re.compile(r"`([^`]+)`")
 _CELL = re.compile(r"(?<!\\)\|")
 

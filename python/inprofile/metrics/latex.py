@@ -17,8 +17,6 @@ from ..own.engine import __version__
 from .quantity import LOPSIDED, number, scale, together
 from .stats import Estimate
 
-__all__ = ["Column", "Raw", "Table", "escaped", "latex", "ours", "with_unit"]
-
 _HEAD = "% Written by inprofile"
 #: So many columns fit one of a page's two.
 _NARROW = 4

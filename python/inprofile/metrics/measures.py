@@ -26,8 +26,6 @@ from .._input import visible
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Array", "Measures", "Series", "Trace", "by_flow", "in_order_of_seeds", "rows"]
-
 Array = NDArray[np.float64]
 
 

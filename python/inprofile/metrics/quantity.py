@@ -9,19 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .stats import Estimate
 
-__all__ = [
-    "LOPSIDED",
-    "bits_per_second",
-    "bracketed",
-    "in_seconds",
-    "mean_pm",
-    "number",
-    "pm",
-    "quantity",
-    "scale",
-    "together",
-]
-
 _STEPS: dict[str, Sequence[tuple[float, str]]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),

@@ -11,8 +11,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Law", "law_of", "with_timeouts"]
-
 #: RFC 9438 §4.6, §5: CUBIC's factor after a loss and its constant.
 BETA, C = 0.7, 0.4
 

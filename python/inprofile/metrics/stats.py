@@ -17,31 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-__all__ = [
-    "FREE",
-    "MOST",
-    "POSITIVE",
-    "SHARE",
-    "UNLIKE",
-    "Bounds",
-    "Estimate",
-    "Interval",
-    "Paired",
-    "ci95",
-    "estimate",
-    "estimated",
-    "holm",
-    "jain",
-    "mean",
-    "p_above",
-    "p_below",
-    "paired",
-    "power_of",
-    "prediction95",
-    "seeds_needed",
-]
-
-
 Bounds = tuple[float, float]
 """The range of a measure: least and greatest value, ±inf where there is none."""
 FREE: Bounds = (-math.inf, math.inf)

@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = [
-    "SHOWN",
-    "Metric",
-    "Row",
-    "Rows",
-    "Summary",
-    "bounds_of",
-    "heading_of",
-    "html_table",
-    "text_table",
-    "unit_of",
-]
-
 KEYS: Mapping[str, tuple[str, ...]] = {
     "flows": ("flow", "group"),
     "queues": ("queue",),

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = ["DELAY_FIGURES", "FIGURES", "Delay", "Delays", "FlowTime", "FlowTimes"]
-
 
 DELAY_FIGURES = ("mean", "p50", "p90", "p99", "p99_9", "max")
 """The columns of a distribution; all in seconds."""

@@ -9,8 +9,6 @@ from .summary import unit_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["unit_in", "with_units"]
-
 _OF: Final = {
     "drops": {"in": "packets", "out": "packets", "red": "packets"},
     "signals": {"delay": "s", "loss": "1", "sent": "1", "lost": "1", "delivered": "1"},

@@ -9,8 +9,6 @@ from typing import Any, ClassVar, Literal
 
 from .. import _internal
 
-__all__ = ["Aqm", "Bytes", "Declared", "Duration", "Marker", "Mechanism", "Rate", "parameter"]
-
 Rate = typing.NewType("Rate", float)
 """A parameter in bits per second: `"2 Mbit/s"` in a file, `2e6` in the class."""
 Duration = typing.NewType("Duration", float)

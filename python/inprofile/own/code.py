@@ -13,8 +13,6 @@ from typing import Any
 
 from .classes import Aqm, Marker, Mechanism
 
-__all__ = ["digest", "source"]
-
 
 def digest(cls: type) -> str:
     """SHA-256 of the file of the class, or where there is none of the code that its methods reach."""

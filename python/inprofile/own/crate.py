@@ -9,8 +9,6 @@ from typing import Final, Literal
 
 from .registry import built_in
 
-__all__ = ["NoCrates", "find_crates", "write_crate"]
-
 Kind = Literal["marker", "aqm"]
 
 _TEMPLATE: Final = Path(__file__).parent / "template"

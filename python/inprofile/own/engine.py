@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["__version__", "engine_digest", "package"]
-
 _GROUP = "inprofile.engine"
 
 

@@ -17,20 +17,6 @@ from .. import _internal
 from .classes import Aqm, Bytes, Declared, Duration, Marker, Mechanism, Rate
 from .code import digest, source
 
-__all__ = [
-    "Cost",
-    "built_in",
-    "cost",
-    "digests",
-    "engine_classes",
-    "files",
-    "load_classes",
-    "register",
-    "registered",
-    "spent",
-    "written",
-]
-
 #: How a parameter is read, by its type.
 _KINDS: Final = {
     bool: "flag",

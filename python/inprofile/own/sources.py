@@ -12,8 +12,6 @@ from typing import Any
 
 from .registry import digests, registered, written
 
-__all__ = ["Source", "absent", "sources_of", "write_sources"]
-
 
 @dataclass(frozen=True)
 class Source:

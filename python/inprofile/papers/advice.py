@@ -27,25 +27,6 @@ if TYPE_CHECKING:
     from . import Paper
     from .report import Report
 
-__all__ = [
-    "FILE",
-    "HEADINGS",
-    "NAME",
-    "TODAY",
-    "Advice",
-    "Paste",
-    "Sentence",
-    "advice_of",
-    "advised",
-    "cell_at",
-    "committed",
-    "known",
-    "of_today",
-    "read",
-    "sentences",
-    "write",
-]
-
 FILE = "advice.toml"
 #: Figures of the last whole run, in the paper's folder: for pages that run nothing.
 NAME = "advice.json"

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..metrics.measures import Array
 
-__all__ = ["ArithmeticProblem", "names_in", "value_of"]
-
 _TOKEN = re.compile(r"\s*([(),]|[^\s(),]+)")
 _NUMBER = re.compile(r"-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 #: Parentheses within one another: more is no expression that somebody has written.

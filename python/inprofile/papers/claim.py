@@ -10,21 +10,6 @@ from typing import Literal
 
 from ..metrics.stats import FREE, Bounds, Interval
 
-__all__ = [
-    "Because",
-    "Beside",
-    "Comparison",
-    "Effect",
-    "Finding",
-    "Judged",
-    "JudgedComparison",
-    "JudgedNumber",
-    "Number",
-    "Outcome",
-    "Room",
-    "Verdict",
-]
-
 
 class Verdict(StrEnum):
     """What became of a claim in a set-up.

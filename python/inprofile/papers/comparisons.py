@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from .entry import Entry, PaperError
 
-__all__ = ["check_changes", "check_comparisons", "listed"]
-
 _KEYS = frozenset({"measure", "of", "on", "side", "than", "to", "against", "least", "why", "label", "unit"})
 _AGAINST = frozenset({"of", "on", "measure", "by"})
 _SIDES = ("above", "below", "within")

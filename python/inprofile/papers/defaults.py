@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ..run.results import Result
     from .report import Report
 
-__all__ = ["context", "jobs", "measure", "sweep_jobs", "value_named", "values_of", "variants_of"]
-
 Charts = MutableMapping[str, Mapping[str, Any]]
 
 

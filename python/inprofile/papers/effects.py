@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from ..metrics.stats import mean
 from .claim import Effect
 
-__all__ = ["BOUND", "CONTRACT", "INDEX", "of_base", "of_link"]
-
 #: Differences of Jain's index.
 INDEX = Effect(0.01, "a hundredth of Jain's index, by which schemes are told apart throughout")
 #: Throughput over contract, beside the bound of 98 % from which a contract counts as kept.

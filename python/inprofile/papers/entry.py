@@ -14,8 +14,6 @@ from typing import Any
 
 from .lines import At, line_of
 
-__all__ = ["KEYS", "Entry", "PaperError", "check", "is_name"]
-
 #: What each table may hold in every paper, and what it must.
 KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     table: (frozenset(known.split()) | frozenset(needed.split()), frozenset(needed.split()))

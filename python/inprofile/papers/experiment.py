@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from ..run.pool import Backend, Seeds
     from ..run.results import Result
 
-__all__ = [
-    "Example",
-    "Work",
-    "changed",
-    "check_experiments",
-    "examples",
-    "measure_work",
-    "measured_with",
-    "work_of",
-]
-
 
 def changed(paper: Paper, job: Job, scenario: Scenario) -> Scenario:
     """A job's file with what network, set-up, scheme, variant and sweep set. Raises `ScenarioError`."""

@@ -15,8 +15,6 @@ from typing import Any
 
 from .entry import PaperError
 
-__all__ = ["Choice", "Factor", "FactorError", "Point", "apply", "factors_of"]
-
 
 class FactorError(PaperError):
     """A `[[readings]]` or `[[inputs]]` entry that cannot be used; says which and what to write instead."""

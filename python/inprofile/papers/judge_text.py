@@ -9,21 +9,6 @@ from ..metrics.quantity import quantity, scale, together
 from ..metrics.stats import Interval
 from .claim import Comparison, JudgedComparison, JudgedNumber, Number, Outcome
 
-__all__ = [
-    "aligned",
-    "describe",
-    "least_words",
-    "listed",
-    "matched_words",
-    "no_end",
-    "no_room",
-    "per",
-    "reasons",
-    "summary_of",
-    "tells_nothing",
-    "untold",
-]
-
 
 def per(unit: str, size: float) -> tuple[float, str]:
     """Factor and unit to write a value of this size in: rates never smaller than kbit/s.

@@ -10,8 +10,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["At", "line_of", "lines_in"]
-
 #: Names of tables and keys, and numbers among tables of one name.
 At = Sequence[str | int]
 

@@ -15,8 +15,6 @@ from ..metrics.measures import Array, Measures
 from ..metrics.stats import FREE, Bounds
 from .judge import Comparison, Effect, Room
 
-__all__ = ["Measure", "Pair", "paired", "ratios", "same_seeds"]
-
 #: A measure by its name, or made from several (a share of a sum).
 Measure = str | Callable[[Measures], Array]
 

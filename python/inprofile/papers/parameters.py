@@ -17,9 +17,6 @@ from typing import Any
 
 from . import Entry, Paper, PaperError
 
-__all__ = ["LeftOpen", "check_origins", "inputs", "is_about", "parameters", "readings", "unlisted"]
-
-
 #: Words for people and names of parts: they may be listed, and need not be.
 _NAMES = ("title", "name", "node")
 #: Files of a paper that are no experiments: what experiments have in common is none by itself.

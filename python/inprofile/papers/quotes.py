@@ -14,8 +14,6 @@ from pathlib import Path
 
 from .entry import Entry, PaperError
 
-__all__ = ["Part", "check_quotes", "parts"]
-
 _SAME = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "×": "x"})
 
 

@@ -12,8 +12,6 @@ from . import Cell, Entry, Job, Paper
 from .judge import Judged, Verdict
 from .verdicts import Answered, Verdicts
 
-__all__ = ["Report"]
-
 
 @dataclass
 class Report:

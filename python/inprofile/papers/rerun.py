@@ -18,8 +18,6 @@ from . import Batches, Cell, Job, Paper
 from .experiment import Work, measure_work, measured_with, work_of
 from .judge import Verdict, judge
 
-__all__ = ["Answer", "Trial", "run"]
-
 
 @dataclass(frozen=True)
 class Answer:

@@ -9,8 +9,6 @@ from ..metrics.measures import Measures
 from ..metrics.stats import FREE, SHARE, Bounds
 from . import Cell, Paper
 
-__all__ = ["TableRow", "bounds_of", "printed_rows", "row"]
-
 
 class TableRow(TypedDict):
     """One row; all that differ in the set-up only stand in one line."""

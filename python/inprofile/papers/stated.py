@@ -28,8 +28,6 @@ from .comparisons import listed
 from .entry import Entry, PaperError
 from .pairing import paired, ratios
 
-__all__ = ["bounds_of", "findings", "rests_on"]
-
 
 def findings(paper: Paper, cells: Mapping[Cell, Any], variant: str = "") -> list[Finding]:
     """What was measured about every claim that states its comparisons, set-up by set-up."""

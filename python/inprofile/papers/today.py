@@ -33,23 +33,6 @@ from .advice import TODAY, cell_at, read
 from .judge import RULES
 from .rows import TableRow, bounds_of, printed_rows
 
-__all__ = [
-    "NAME",
-    "OWN",
-    "Figure",
-    "SendersPlan",
-    "advised_batches",
-    "committed",
-    "compared",
-    "judged_today",
-    "kept",
-    "make",
-    "plan",
-    "stale",
-    "write",
-]
-
-
 #: The file in a paper's folder.
 NAME = "today.json"
 #: The paper's own TCP, among the senders.

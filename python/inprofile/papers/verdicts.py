@@ -20,22 +20,6 @@ from ..run.storage import record_lines, replace_text
 from . import Batches, Cell, Job, Paper
 from .judge import Judged, Verdict
 
-__all__ = [
-    "BECAUSE",
-    "NAME",
-    "Answered",
-    "Ran",
-    "Verdicts",
-    "committed",
-    "compared",
-    "counts",
-    "stale",
-    "taken",
-    "total",
-    "write",
-]
-
-
 #: The file in a paper's folder.
 NAME = "verdicts.json"
 #: `claim.Because` as a page says it.

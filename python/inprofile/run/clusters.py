@@ -28,8 +28,6 @@ from .storage import write_whole
 if TYPE_CHECKING:
     from .. import _internal
 
-__all__ = ["Batch", "Dask", "Slurm", "VersionSkew", "run_batch"]
-
 #: Data packets of the runs of a batch, about: seconds of computing, and minutes of it.
 _DASK_PACKETS, _SLURM_PACKETS = 3_000_000, 60_000_000
 #: Jobs of one array: below SLURM's default MaxArraySize.

@@ -19,8 +19,6 @@ from .storage import FolderInUse, check_folder, replace_folder, write_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_csv_place", "csv_bytes", "write_csv"]
-
 UNITS = "units.csv"
 _PREFERRED = {
     "flows": ("Flows", "Causes of a drop"),

@@ -20,8 +20,6 @@ from .storage import TABLES
 if TYPE_CHECKING:
     from ..metrics.measures import Measures
 
-__all__ = ["Experiment", "measure_all", "run_all", "run_many"]
-
 
 @dataclass(frozen=True)
 class Experiment:

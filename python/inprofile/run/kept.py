@@ -20,8 +20,6 @@ from .storage import TABLES, check_place
 if TYPE_CHECKING:
     from .results import Result
 
-__all__ = ["InterruptedRun", "run_kept"]
-
 HEAD = "unfinished.json"
 SAYS = {
     "format": "another format",

@@ -14,8 +14,6 @@ from ..metrics.summary import SHOWN, Rows, heading_of, unit_of
 if TYPE_CHECKING:
     from ..metrics.flow_figures import Runs
 
-__all__ = ["tables_of"]
-
 #: Up to this many flows are told one by one; beyond that, by group.
 _MOST_FLOWS = 12
 

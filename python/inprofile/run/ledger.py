@@ -29,8 +29,6 @@ from .storage import LARGEST_MANIFEST, FolderInUse, ResultError, check_folder, w
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LEDGER", "Ledger", "check_head"]
-
 LEDGER = "ledger.jsonl"
 FORMAT = 1
 LARGEST_LEDGER = 1 << 30

@@ -16,8 +16,6 @@ from .results import Result
 if TYPE_CHECKING:
     from .pool import Runnable, Seeds
 
-__all__ = ["NotLive", "Unsupported", "hindrance", "run"]
-
 HAS_LINUX = sys.platform == "linux"
 
 

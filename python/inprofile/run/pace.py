@@ -22,8 +22,6 @@ from .pool import threads
 
 T = TypeVar("T")
 
-__all__ = ["A_PACKET", "corrected", "sampled", "seconds", "took", "wall", "weighted"]
-
 A_PACKET = 0.66e-6
 """Seconds of one core for a data packet, where nothing can be begun: a middle of compare's schemes."""
 MOST = 6

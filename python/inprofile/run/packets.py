@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 
     from .pool import Runnable
 
-__all__ = [
-    "Captured",
-    "NotCaptured",
-    "TraceError",
-    "read_ns2_trace",
-    "write_capture",
-    "write_ns2_trace",
-]
-
 MOST_SNAPLEN = 262_144
 """Bytes: more than any packet has."""
 _COLUMNS = (

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from .. import _internal
 
-__all__ = ["Gathered", "Piece", "Run", "joined", "pack", "unpack", "whole"]
-
 Run = tuple[int, int]
 """Setting and seed."""
 _RUNS = b"runs"

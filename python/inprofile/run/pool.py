@@ -18,20 +18,6 @@ from .storage import TABLES
 if TYPE_CHECKING:
     from .results import Provenance
 
-__all__ = [
-    "Backend",
-    "BackendError",
-    "Local",
-    "Runnable",
-    "Seeds",
-    "Task",
-    "chunked",
-    "in_parts",
-    "run_each",
-    "shared_out",
-    "threads",
-]
-
 
 Seeds = int | Iterable[int]
 """How many seeds (`20` is 1…20), or which ones."""

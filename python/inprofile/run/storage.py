@@ -22,19 +22,6 @@ from .tables import Room, TooManyRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "TABLES",
-    "FolderInUse",
-    "ResultError",
-    "check_folder",
-    "check_place",
-    "read_folder",
-    "read_manifest",
-    "record_lines",
-    "write_folder",
-    "write_whole",
-]
-
 
 TABLES = (
     "metrics",

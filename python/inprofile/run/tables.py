@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["Room", "TooManyRows", "in_memory", "pandas_frame", "physical", "polars_frame", "units_of"]
-
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 

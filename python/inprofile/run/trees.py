@@ -17,8 +17,6 @@ from .results import Result
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Level", "by_kind", "level_table", "levels"]
-
 
 @dataclass(frozen=True)
 class Level:

@@ -20,8 +20,6 @@ from .sweep import read_sweep
 from .sweep.figure import panels
 from .sweep.plan import HEAD
 
-__all__ = ["KINDS", "Figure", "NoFigure", "figure"]
-
 KINDS = ("dots", "throughput", "queue", "cwnd", "tokens")
 """The figures of a result."""
 

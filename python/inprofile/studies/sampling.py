@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 
-__all__ = ["latin_hypercube", "sobol"]
-
 
 def sobol(dimensions: int, count: int, name: str) -> list[list[float]]:
     """Give the first `count` points of a scrambled Sobol sequence in [0, 1)."""

@@ -32,22 +32,6 @@ if TYPE_CHECKING:
 
     from .folder import Folder
 
-__all__ = [
-    "MOST_EXPLAINED",
-    "Arrays",
-    "explained",
-    "figures",
-    "flows",
-    "index",
-    "lines",
-    "pack",
-    "provenance",
-    "run",
-    "series",
-    "unpack",
-    "without",
-]
-
 
 class Arrays:
     """Arrays to be sent, each once: samples of one monitor share their times."""

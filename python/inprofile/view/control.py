@@ -17,21 +17,6 @@ from typing import Any, Protocol
 from .._input import visible
 from ..own.engine import __version__
 
-__all__ = [
-    "ANSWER_TIMEOUT",
-    "COLOURS",
-    "LARGEST",
-    "Control",
-    "Counts",
-    "Look",
-    "Router",
-    "RouterError",
-    "measured",
-    "too_long",
-    "understood",
-]
-
-
 COLOURS = ("in", "out", "red")
 ANSWER_TIMEOUT = 10.0
 """So many seconds a router may take to answer."""

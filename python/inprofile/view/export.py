@@ -16,9 +16,6 @@ from . import answers, sweeps
 from .folder import Entry, Folder
 from .server import page_files
 
-__all__ = ["LARGEST", "export"]
-
-
 LARGEST = 64 << 20
 """Bytes of figures in a file, compressed: what goes beyond is left out, and the page says so."""
 

@@ -22,9 +22,6 @@ from numpy.typing import NDArray
 from ..metrics.quantity import number
 from .answers import unpack
 
-__all__ = ["DELAY", "FRAMES", "animated", "film", "pixels", "stills"]
-
-
 Bytes = NDArray[np.uint8]
 _CLEAR, _END, _MOST = 256, 257, 4096
 

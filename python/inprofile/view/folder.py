@@ -27,8 +27,6 @@ from ..studies.sweep.plan import scenario_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Entry", "Folder", "NoResults", "Unknown"]
-
 DEEPEST = 6
 """Folders are looked into down to this depth below the one that is shown."""
 MOST_KEPT = 12

@@ -12,9 +12,6 @@ from typing import Any
 
 from ..metrics.quantity import bits_per_second, in_seconds
 
-__all__ = ["Knob", "knobs", "levels"]
-
-
 _QUANTITY = re.compile(r"([0-9.eE+-]+) ([A-Za-zµ/]+)")
 MOST_CONTRACTS = 24
 """As many flows of a group have a slider each for their contracts."""

@@ -22,8 +22,6 @@ from .control import (
     understood,
 )
 
-__all__ = ["Metrics"]
-
 
 class Metrics:
     """An address of metrics (crates/router/src/metrics/page.rs). Raises RouterError for one elsewhere."""

@@ -25,8 +25,6 @@ from .why import Step, explain
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PACKETS", "PAGE", "finely", "packet", "packets", "passage", "stretch"]
-
 
 PAGE = 200
 """As many verdicts are sent at once."""

@@ -23,8 +23,6 @@ from .answers import Arrays, pack, plain
 from .control import Control, Look, Router, RouterError
 from .metrics import Metrics
 
-__all__ = ["EVERY", "Watch", "router"]
-
 EVERY = 1.0
 """Seconds between two looks."""
 UNWATCHED = 10.0

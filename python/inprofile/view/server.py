@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from ..run.results import Result
 
-__all__ = ["HOST", "PAGE", "PORT", "PortInUse", "application", "listen", "page_files", "serve"]
-
 HOST = "127.0.0.1"
 PORT = 8470
 PAGE = Path(__file__).with_name("page")

@@ -23,8 +23,6 @@ from .folder import Folder, Unknown, sweep_head
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MEANS", "curve", "means", "sweep"]
-
 MEANS = (
     "contracts_kept",
     "assurance_worst",

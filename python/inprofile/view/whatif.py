@@ -18,8 +18,6 @@ from .passage import finely, passage, stretch
 if TYPE_CHECKING:
     from .folder import Folder
 
-__all__ = ["MOST_PACKETS", "Superseded", "TooMuch", "WhatIf", "watched"]
-
 MOST_PACKETS = 10_000_000
 """The most data packets one what-if may send: some seconds."""
 MOST_TRACED = 1_000_000

@@ -14,8 +14,6 @@ from typing import Any
 from ..metrics.glossary import entries
 from ..metrics.quantity import bits_per_second, number
 
-__all__ = ["Explained", "Step", "explain"]
-
 Table = Mapping[str, Any]
 _NEAR = 1e-6
 _FIGURES = "Figures behind a decision"

@@ -16,8 +16,6 @@ from .sweeps import kept, reduce
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture", "today"]
-
 FULL = "full-core-buffer"
 #: An index this low: one of the four flows is all but locked out.
 STUCK = 0.6

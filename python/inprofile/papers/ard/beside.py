@@ -12,8 +12,6 @@ from ..judge import Comparison, Effect, Finding
 from ..pairing import Pair
 from .schemes import PHASE, Cells, Schemes, of_rank
 
-__all__ = ["a11", "a12", "a13", "a14"]
-
 #: The sweep in which traffic grows and the TPR is renewed, or not: [adaptive, fixed] of its values.
 CHANGE, ADAPTIVE, FIXED = "change", "100 s", "200 s"
 #: How far from its share of the packets a flow's share of the drops may be and still be in proportion.

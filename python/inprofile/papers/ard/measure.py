@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ...run.results import Result
 
-__all__ = ["averaged_queue", "cycle_peak", "measure", "placebo_rate"]
-
 #: Lags among which a cycle of the average queue is looked for, in seconds (claim A4).
 LAGS = (0.5, 20.0)
 #: Weight of a RED average, per arrival, for queues that keep none (see `averaged_queue`).

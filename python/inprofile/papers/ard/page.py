@@ -22,8 +22,6 @@ from .sweeps import sweeps
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["context"]
-
 Charts = MutableMapping[str, Mapping[str, Any]]
 
 #: The figures with traces, by scheme and in the paper's order of panels.

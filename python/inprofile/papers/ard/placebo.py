@@ -11,8 +11,6 @@ from ..judge import Comparison
 from ..rows import TableRow, row
 from .schemes import Cells, Schemes, ran
 
-__all__ = ["more", "placebo_comparisons", "table"]
-
 
 def placebo_comparisons(paper: Paper, cells: Cells, setup: str, variant: str) -> list[Comparison]:
     """Is it the scheme, or any randomness? ARD and the placebo against no edge marker, and each other.

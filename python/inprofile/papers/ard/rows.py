@@ -5,8 +5,6 @@ from __future__ import annotations
 from ...metrics.stats import ci95
 from .. import Paper
 
-__all__ = ["side", "titles"]
-
 
 def titles(paper: Paper) -> dict[str, str]:
     """Titles of schemes by id, in the order of every chart and table."""

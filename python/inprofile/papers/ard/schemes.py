@@ -12,8 +12,6 @@ from ..effects import INDEX
 from ..judge import Effect
 from ..pairing import Pair
 
-__all__ = ["BLIND", "PHASE", "Cells", "Schemes", "level", "of_rank", "ran", "ranked"]
-
 Cells = Mapping[Cell, Measures]
 #: The placebo, as a sentence names it.
 BLIND = "blind drops at ARD's rate"

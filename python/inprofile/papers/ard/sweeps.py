@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
     from ..report import Report
 
-__all__ = ["kept", "reduce", "renew", "shown", "sweeps"]
-
 Charts = MutableMapping[str, Mapping[str, Any]]
 
 FILE = Path(__file__).parent / "sweeps.json"

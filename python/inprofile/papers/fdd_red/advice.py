@@ -17,8 +17,6 @@ from .measure import PACKET
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture", "today"]
-
 #: By title, scheme and variant.
 LINES = {
     "RED": ("red", ""),

@@ -13,8 +13,6 @@ from .experiments import DROP_TAIL
 from .measure import FLOWS
 from .view import View
 
-__all__ = ["d7", "d8", "d9", "d11", "d12", "d13", "over_random"]
-
 #: D12: by how much the index of the first 20 s may differ from that of later 20 s, and where those are run.
 CONSISTENT, STEADY = 0.02, "all-drops-long"
 

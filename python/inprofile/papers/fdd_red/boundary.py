@@ -20,8 +20,6 @@ from ...metrics.stats import SHARE, UNLIKE, ci95
 from .. import Cell, Job, Paper
 from .measure import PACKET
 
-__all__ = ["NAME", "PAYS", "found", "jobs", "kept", "pays", "ratio", "reduce", "renew", "tables", "written"]
-
 #: The sweep's name in cells.
 NAME = "boundary"
 FILE = Path(__file__).parent / "boundary.json"

@@ -16,8 +16,6 @@ import numpy as np
 
 from ...metrics.measures import Array
 
-__all__ = ["FEW", "MANY", "UNSAID", "Cost", "measured", "words"]
-
 #: Numbers of flows between which it is to scale: the paper's five, and as many as one busy link has.
 FEW, MANY = 5, 1000
 #: Why D10 has no verdict of its own.

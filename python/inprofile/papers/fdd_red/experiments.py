@@ -8,8 +8,6 @@ from itertools import product
 from .. import Batches, Cell, Entry, Job, Paper
 from . import boundary
 
-__all__ = ["DROP_TAIL", "crossed", "jobs", "point_values"]
-
 #: RED's cells with drop-tail in its place (D11): their sweep and value.
 DROP_TAIL = ("drop-tail", "100 packets")
 

@@ -13,8 +13,6 @@ from .. import Cell, Paper
 if TYPE_CHECKING:
     from ...run.results import Result
 
-__all__ = ["FLOWS", "PACKET", "RATE", "full_from", "measure", "spread"]
-
 #: Flows of the main runs, which are shown one by one.
 FLOWS = 5
 #: Claim D4 leaves out what comes before this time, in seconds.

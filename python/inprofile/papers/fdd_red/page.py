@@ -23,8 +23,6 @@ from .tables import ADDED, Added, added, at_point, crossing, placebos, rates
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["context"]
-
 Charts = MutableMapping[str, Mapping[str, Any]]
 
 SHORT = "spread"

@@ -15,8 +15,6 @@ from ..pairing import paired
 from ..rows import TableRow, row
 from .experiments import crossed, point_values
 
-__all__ = ["ADDED", "Added", "added", "at_point", "crossing", "more", "placebos", "rates", "table"]
-
 Cells = Mapping[Cell, Measures]
 
 #: What FDD-RED is compared with its placebos by: words, unit, and whether more is better (1) or less (−1).

@@ -10,8 +10,6 @@ from ..pairing import Pair
 from .measure import RATE
 from .tables import at_point, placebos
 
-__all__ = ["Cells", "View"]
-
 Cells = Mapping[Cell, Measures]
 
 

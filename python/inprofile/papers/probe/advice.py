@@ -20,8 +20,6 @@ from .runs import ProbeRuns
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture", "today"]
-
 #: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised, and a higher one.
 ADVISED, AT, HIGH_AT = "ns2-wait", 6, 12
 #: What may do instead of the marker there: all IN, in that RED and in others; OUT packets placed blindly.

@@ -21,8 +21,6 @@ from .frontiers import MATCHED, beyond
 from .notes import notes, told
 from .runs import Cells, Flows, ProbeRuns, minus, per_seed
 
-__all__ = ["UDP", "Cells", "findings", "rests_on", "table"]
-
 #: What of the marker's rules C13 varies, by the names of the sweep's values.
 ROBUST = ("alpha = 0.25", "alpha = 0.75", "A_0 = 2", "A_0 = 50", "A+1", "A/(1-alpha)")
 #: The studies with on/off UDP.

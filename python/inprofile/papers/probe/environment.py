@@ -16,8 +16,6 @@ from .runs import ProbeRuns
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["laws", "paper_says"]
-
 #: The thresholds whose goodput is shown.
 LOW, MIDDLE = 8, 24
 FLOWS = ("ten", "forty")

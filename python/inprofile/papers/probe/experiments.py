@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["QUICK", "SECONDS", "SHORT", "jobs", "law_of", "swept", "thresholds"]
-
 #: How long quick runs are, in seconds; and those without `--full`.
 QUICK, SHORT = 100, 500
 #: How long the others are (§3).

@@ -15,17 +15,6 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 
-__all__ = [
-    "MATCHED",
-    "Frontier",
-    "along",
-    "at_equal_delay",
-    "beyond",
-    "least_delay",
-    "log_ratio",
-    "log_ratios",
-]
-
 #: How many goodputs are compared.
 MATCHED = 10
 

@@ -12,8 +12,6 @@ from .. import Cell, Paper
 if TYPE_CHECKING:
     from ...run.results import Result
 
-__all__ = ["BINS", "load_variance", "measure"]
-
 #: Statistics begin here, in seconds (§3).
 FROM = 50.0
 #: C10: bins of the offered load, in samples of 160 ms. A round trip with its queueing takes 0.31 s at the

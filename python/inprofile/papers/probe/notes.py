@@ -13,8 +13,6 @@ from .experiments import swept
 from .frontiers import Frontier, log_ratio
 from .runs import Flows, ProbeRuns
 
-__all__ = ["notes", "told"]
-
 
 def notes(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> list[str]:
     """Sentences about a claim, made of what was measured in one set-up."""

@@ -24,8 +24,6 @@ from .runs import ProbeRuns
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["DELAY", "GOODPUT", "changed", "context", "points"]
-
 Charts = MutableMapping[str, Mapping[str, Any]]
 
 HOW = ("soft", "hard")

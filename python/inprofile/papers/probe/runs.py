@@ -14,8 +14,6 @@ from ..effects import BOUND
 from ..judge import Comparison, Effect
 from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratios
 
-__all__ = ["Cells", "Flows", "ProbeRuns", "minus", "per_seed"]
-
 Cells = Mapping[Cell, Measures]
 Side = Literal["above", "below"]
 

@@ -20,8 +20,6 @@ from .shared import points, printed_table, profiles, titles
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture", "today"]
-
 SMALL = "fits-rates"
 #: The weight that RED usually has: of a sweep.
 SLOW = "0.002"

@@ -28,8 +28,6 @@ from .shared import (
     titles,
 )
 
-__all__ = ["b10", "b11", "b12", "b13", "b14", "b15", "b16", "best_effort_left", "is_hurt"]
-
 #: From which bucket on it is "very large" (B12), in round trips of 100 ms of the largest profile: at once it
 #: sends 180 packets of 576 B, the average of IN packets from which on RIO drops them all.
 VERY_LARGE = 180 * 576 * 8 / 1350e3 / 0.1

@@ -17,8 +17,6 @@ from typing import Any, NotRequired, TypedDict
 from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["FIGURES", "curve", "depth", "jobs", "levels", "own", "subscribed"]
-
 #: Topologies whose cells are points of a figure.
 FIGURES = ("figure-7", "figure-8", "figure-9")
 #: The profile that `bucket` is given for: Table I's smallest.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ...run.results import Result
 
-__all__ = ["measure", "slope", "window"]
-
 #: From when on the averages of Fig. 2's runs are looked at, in seconds: buckets start full.
 SETTLED = 30.0
 

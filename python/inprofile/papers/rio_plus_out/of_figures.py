@@ -28,8 +28,6 @@ from .shared import (
     titles,
 )
 
-__all__ = ["b2", "b3", "b4", "b5", "b7", "b9"]
-
 
 def b2(paper: Paper, cells: Cells, setup: str) -> Finding:
     """B2: the average of OUT packets that a flow's IN packets see, by its profile."""

@@ -26,8 +26,6 @@ from .shared import (
     titles,
 )
 
-__all__ = ["COLUMNS", "b1a", "b1b", "b1c", "b6", "table"]
-
 #: What the page calls Table I's columns.
 WORDS = {"throughput": "throughput", "marked_out": "OUT packets", "loss_out": "OUT loss"}
 #: Fig. 5: where best effort's OUT loss lies beside the assured flows', under RIO and under RI+O.

@@ -22,8 +22,6 @@ from .shared import crossings, kept_share, points, printed_table, profiles, titl
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["context"]
-
 Charts = MutableMapping[str, Mapping[str, Any]]
 
 

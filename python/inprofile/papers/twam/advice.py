@@ -20,8 +20,6 @@ from .measure import contracts
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["figures", "picture", "today"]
-
 #: TWAM without DWRED, with the thresholds that are printed.
 ALONE_LOW = "twam-wred"
 #: Other readings of Eq. (3), of Eq. (4) and (5), and of what TSW2CM marks, among the variants.

@@ -24,8 +24,6 @@ from .kept import e3a, e3b, e3c, e3d, e4, e7, e12
 from .measure import relative_error
 from .scenarios import SCENARIOS, Cells, Load, Scenario, idle, mbit
 
-__all__ = ["findings", "table"]
-
 #: Whose windows Fig. 2 and 3 show.
 WINDOWS_SHOWN = ("scenario-1", "scenario-2")
 #: All is sold, less is, and priority traffic comes and goes.

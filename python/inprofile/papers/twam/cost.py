@@ -15,9 +15,6 @@ from typing import Any, Literal
 from ...metrics.quantity import pm
 from ...metrics.stats import estimate
 
-__all__ = ["Cost", "measured"]
-
-
 #: So many per cent may come of code's layout alone.
 COMPILER = 10.0
 

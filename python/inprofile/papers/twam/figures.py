@@ -10,8 +10,6 @@ import altair as alt
 from ...charts.shapes import DASHES, Spec, chart_of, fill, shape
 from ...metrics.measures import Array
 
-__all__ = ["lines"]
-
 #: By contract, the two flows of a pair alike; told apart on white and on black, and without colour by dash.
 COLOURS = ("#d08a1d", "#8f9a2a", "#2f9e7e", "#2c7fd6", "#8a63c9")
 

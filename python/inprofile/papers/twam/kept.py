@@ -10,8 +10,6 @@ from ..effects import BOUND, CONTRACT, INDEX
 from ..judge import Comparison, Effect, Room
 from .scenarios import SCENARIOS, Load, Scenario, mbit
 
-__all__ = ["e3a", "e3b", "e3c", "e3d", "e4", "e7", "e12"]
-
 
 def _keeps(s: Scenario, what: str) -> list[Comparison]:
     """Every flow keeps its contract under ours."""

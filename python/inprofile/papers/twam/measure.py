@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ...run.results import Result
 
-__all__ = ["PACKET", "contracts", "fairness", "measure", "relative_error", "within"]
-
 #: A full packet on the wire, in bits.
 PACKET = 8 * 1040.0
 #: The group of flows that are not of the assured class.

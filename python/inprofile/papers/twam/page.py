@@ -22,8 +22,6 @@ from .measure import PACKET, contracts
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["context"]
-
 Charts = MutableMapping[str, Mapping[str, Any]]
 
 THEORY = "Theory"

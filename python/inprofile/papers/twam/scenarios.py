@@ -14,8 +14,6 @@ from ..pairing import Measure, paired, same_seeds
 from .experiments import BASELINE, OURS, cell_of
 from .measure import PACKET, contracts
 
-__all__ = ["SCENARIOS", "Cells", "Load", "Scenario", "idle", "mbit"]
-
 Cells = Mapping[Cell, Measures]
 SCENARIOS = ("scenario-1", "scenario-2", "scenario-3", "scenario-4")
 

@@ -40,20 +40,6 @@ from ...papers.judge import Verdict
 from ...papers.rerun import Answer
 from .visit import Visited, cells_of
 
-__all__ = [
-    "GROUPS",
-    "Apart",
-    "ClaimAnswer",
-    "accepted",
-    "answer",
-    "applying",
-    "bins",
-    "distance",
-    "grouped",
-    "sampled",
-]
-
-
 #: What is run of a claim: by cell, the file and what is set in it.
 _Runs = Mapping[Cell, tuple[str, Mapping[str, object]]]
 

@@ -22,8 +22,6 @@ from .answers import ClaimAnswer, answer, applying, distance
 from .store import NAME, apart_json, committed, stale, write_json
 from .visit import Planned, Visited
 
-__all__ = ["rejudged"]
-
 
 def rejudged(paper: Paper, found: Mapping[str, Any]) -> dict[str, Any]:
     """The atlas `found` of this paper with its claims judged again.

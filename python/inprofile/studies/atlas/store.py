@@ -15,8 +15,6 @@ from . import Atlas, Confirmed
 from .answers import ClaimAnswer, distance
 from .visit import Visited
 
-__all__ = ["NAME", "apart_json", "atlas_json", "committed", "stale", "write", "write_json"]
-
 #: The file in a paper's folder.
 NAME = "atlas.json"
 

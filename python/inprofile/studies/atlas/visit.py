@@ -24,9 +24,6 @@ from ...papers.rerun import Answer
 from ...run.pool import Backend
 from ..sampling import sobol
 
-__all__ = ["Planned", "Visited", "at", "cells_of", "design", "visit"]
-
-
 Kind = Literal["default", "along", "sobol"]
 
 

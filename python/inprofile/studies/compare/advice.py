@@ -21,8 +21,6 @@ from ...papers.judge import ALPHA
 from .comparison import Compared, Comparison
 from .measure import ENOUGH, MEASURES
 
-__all__ = ["COMMITTED", "MARGINS", "Advice", "Advised", "Figure", "advice", "committed"]
-
 #: As good is what is shown to be less than the best by no more than this: of contracts kept what a contract
 #: may lack and still count as met, of Jain's index half as much, of best effort's part 1 % of the link.
 MARGINS = {"kept": round(1 - ENOUGH, 6), "fairness": 0.01, "best_effort": 0.01}

@@ -20,8 +20,6 @@ from typing import Any
 from .advice import Advice, Advised, committed
 from .schemes import about
 
-__all__ = ["CAPTION", "HEADS", "WORDS", "Brief", "brief", "markdown"]
-
 HEADS = (
     "If your link carries",
     "use",

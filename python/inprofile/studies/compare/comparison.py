@@ -19,8 +19,6 @@ from .schemes import Place, Scheme
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
 
-__all__ = ["Compared", "Comparison", "ComparisonPlan", "Study"]
-
 
 @dataclass(frozen=True)
 class Study:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
     from .schemes import Place, Scheme
 
-__all__ = ["MATCHED", "Frontier", "Ranking", "Tuned", "common_delays", "rank", "tuned"]
-
 
 #: How many delays schemes are compared at, evenly spread on a logarithmic scale.
 MATCHED = 5

@@ -13,8 +13,6 @@ from ...metrics.stats import jain
 if TYPE_CHECKING:
     from ...run.results import Result
 
-__all__ = ["ENOUGH", "MEASURES", "RANKED", "Measure", "measure"]
-
 #: A contract is met by this share of it.
 ENOUGH = 0.98
 

@@ -15,8 +15,6 @@ from ...own.classes import Mechanism as Class
 from .schemes import Scheme, about, is_length
 from .settings import Over
 
-__all__ = ["TuneError", "own_scheme"]
-
 #: What a range of a parameter is written in, by its kind, and how many base units that is.
 _UNITS: Mapping[str, tuple[str, float]] = {
     "duration": (" ms", 1e-3),

@@ -25,8 +25,6 @@ from .measure import ENOUGH, MEASURES, RANKED, Measure
 if TYPE_CHECKING:
     from .frontier import Ranking
 
-__all__ = ["render", "tables_of", "write"]
-
 
 #: What frontiers are drawn of.
 DRAWN = ("kept", "fairness", "utilisation", "loss_in")

@@ -28,8 +28,6 @@ from .schemes import HERE, Place, Scheme, about, choose, lengths
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
 
-__all__ = ["CACHE", "compare", "outcome", "plan"]
-
 #: Where measures are kept, from the working directory.
 CACHE = Path("results/cache/compare")
 

@@ -32,21 +32,6 @@ from .settings import Over, Setting, SettingError, setting_of
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
 
-__all__ = [
-    "HERE",
-    "NoContractError",
-    "Place",
-    "Scheme",
-    "SchemeFileError",
-    "UnknownSchemeError",
-    "about",
-    "choose",
-    "has_length",
-    "is_length",
-    "lengths",
-    "read_schemes",
-]
-
 HERE = Path(__file__).parent
 #: Schemes that take part only where they are named, each with its file.
 _NAMED = {name: HERE / f"{name}.toml" for name in ("switch", "kernel")}

@@ -17,8 +17,6 @@ from typing import Any
 
 from ...metrics.quantity import number
 
-__all__ = ["Over", "Setting", "SettingError", "rounded", "setting_of"]
-
 #: The parts of a scheme that have settings.
 _PARTS = ("queue", "flows", "others", "edge")
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?"

@@ -24,8 +24,6 @@ import numpy as np
 
 from .traffic import Traffic
 
-__all__ = ["Fit", "deficit", "fit"]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 _NEAR = 0.1
 _GUESSED, _GAPS = 0.2, 6

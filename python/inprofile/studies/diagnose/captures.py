@@ -16,8 +16,6 @@ import numpy as np
 
 from ..._input import read_file
 
-__all__ = ["MOST_BYTES", "Records", "Unreadable", "records"]
-
 MOST_BYTES = 2 << 30
 """The largest capture that is read."""
 

@@ -12,8 +12,6 @@ from ...metrics.quantity import quantity, scale
 from .bucket import deficit
 from .verdict import KINDS, Diagnosis
 
-__all__ = ["picture"]
-
 _POINTS = 800
 _DROPS = 1500
 _RED = "#a23e48"

@@ -18,8 +18,6 @@ from ..._input import read_file
 from ...metrics.quantity import quantity
 from .captures import Unreadable
 
-__all__ = ["Intervals", "is_iperf", "of_iperf"]
-
 _HEADERS = {"TCP": 52, "UDP": 28}
 """IP and TCP with timestamps; IP and UDP."""
 _LOSSY = 0.3

@@ -15,8 +15,6 @@ import numpy as np
 from .bucket import deficit
 from .traffic import Traffic
 
-__all__ = ["Queue", "Slope", "queue", "waits_as"]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 _WINDOW = 24
 """Packets over which a rate is measured."""

@@ -14,8 +14,6 @@ import numpy as np
 
 from .captures import Records, Unreadable
 
-__all__ = ["Segments", "segments"]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _ETHERNET, _NULL, _LOOP, _RAW, _SLL, _SLL2 = 1, 0, 108, (12, 14, 101, 228, 229), 113, 276

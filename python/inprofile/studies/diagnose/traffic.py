@@ -17,8 +17,6 @@ import numpy as np
 from .captures import Unreadable
 from .segments import ACK, SYN, Segments
 
-__all__ = ["DROPPED", "PASSED", "UNKNOWN", "Traffic", "traffic"]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 DROPPED, PASSED, UNKNOWN = 0, 1, -1
 _EARLY = 0.75

@@ -18,8 +18,6 @@ from typing import Any
 
 from .captures import Unreadable
 
-__all__ = ["captured", "drain", "endpoint", "listening"]
-
 _ALL = 0x0003
 _SNAPLEN = 192
 """Bytes that are kept of a packet: IP's and TCP's headers with all of their options."""

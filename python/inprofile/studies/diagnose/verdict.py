@@ -11,8 +11,6 @@ from .bucket import Fit, deficit, fit
 from .path import Queue, Slope, queue, waits_as
 from .traffic import Traffic
 
-__all__ = ["KINDS", "Diagnosis", "diagnose"]
-
 KINDS = {
     "policer": "a policer",
     "shaper": "a shaper",

@@ -7,8 +7,6 @@ import numpy as np
 from ...metrics.quantity import quantity
 from .verdict import KINDS, Diagnosis
 
-__all__ = ["as_text", "counted", "mend"]
-
 _HEADERS = {
     14: "Ethernet's header",
     18: "Ethernet's header and checksum",

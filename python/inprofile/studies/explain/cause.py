@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from ...metrics.quantity import bits_per_second, number, quantity
 from .facts import COLOURED, DATAGRAMS, LOSS_BASED, TCP, Facts
 
-__all__ = ["KINDS", "Cause", "Verdict", "judged", "sentence"]
-
 KINDS: Mapping[str, str] = {
     "absence": "the flow there all of the measured window",
     "receiver's window": "a window that fills the way at the wanted rate",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ...metrics.contracts import Kept
     from .cause import Cause
 
-__all__ = ["CAUSES", "Explanation", "Fate", "Figure", "Subject", "UnknownFlow", "subject"]
-
 
 Row = dict[str, Any]
 

@@ -12,8 +12,6 @@ from ...metrics.quantity import bits_per_second, in_seconds
 from ...metrics.response import Law, law_of, with_timeouts
 from ...metrics.stats import mean
 
-__all__ = ["COLOURED", "DATAGRAMS", "LOSS_BASED", "TCP", "Facts", "Loss"]
-
 Row = Mapping[str, Any]
 Table = Mapping[str, Any]
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ...run.results import Result
     from . import Explanation
 
-__all__ = ["MENDED", "Removed", "removed", "tried", "without"]
-
 MENDED = 0.5
 """A flow is mended when it reaches what it missed, or this share of the gap is closed."""
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from ..._input import visible
 
-__all__ = ["KINDS", "wrong_in"]
-
 KINDS = ("run", "sweep", "suite")
 """Results that can be run again."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")

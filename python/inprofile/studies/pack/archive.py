@@ -27,8 +27,6 @@ from ..._input import check_file, visible
 from ...run.storage import LARGEST_MANIFEST, FolderInUse, check_folder, replace_folder
 from .about import wrong_in
 
-__all__ = ["CODE", "FILES", "Changed", "NoPack", "Pack", "flaw", "write"]
-
 LIST, CODE, FILES = "pack.json", "mechanisms", "folder"
 FORMAT = 1
 MOST_FILES = 100_000

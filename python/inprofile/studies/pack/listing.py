@@ -23,8 +23,6 @@ from ..sweep import SweepError, read_sweep
 from ..sweep.plan import HEAD
 from .archive import CODE, FILES, flaw, write
 
-__all__ = ["NotPacked", "differences", "pack", "reports", "versions"]
-
 #: What studies write that are packed as they are: `compare`, `reproduce` and `atlas`, and `plan`.
 _REPORTS = ("results.json", "answer.json")
 #: Not part of the work: caches, version control, what begins with a dot.

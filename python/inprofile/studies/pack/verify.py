@@ -31,8 +31,6 @@ from ..sweep.result import part_files
 from .archive import FILES, Changed, Pack
 from .listing import differences, versions
 
-__all__ = ["Compared", "Untrusted", "uncompared", "unpack", "verify"]
-
 _OF = "verified.json"
 Work = Sequence[tuple[Scenario, float]]
 """Experiments, and how many runs of each."""

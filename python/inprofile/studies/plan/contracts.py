@@ -39,8 +39,6 @@ from .search import (
 from .store import Bench, RunFigures
 from .variants import Change, changed, scale_of, smaller, with_more
 
-__all__ = ["Answer", "Near", "Room", "expected_runs", "plan"]
-
 SELECTED = range(1001, 1041)
 """Seeds that candidates are chosen by."""
 AROUND = range(1001, 1021)

@@ -27,8 +27,6 @@ from ...experiment.dump import STARTER
 from ...experiment.scenario import ScenarioError, parse
 from ...metrics.quantity import bits_per_second
 
-__all__ = ["COLUMNS", "Customer", "CustomerError", "Customers", "parse_customers", "read_customers"]
-
 COLUMNS = ("name", "prefix", "vlan", "session", "port", "contract", "plan")
 _IDENTITY = ("prefix", "vlan", "session", "port")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

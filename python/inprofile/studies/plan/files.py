@@ -28,8 +28,6 @@ from .police import batch
 from .question import Question
 from .search import Tried
 
-__all__ = ["check_place", "experiment_text", "router_text", "write"]
-
 RUNS = "runs"
 """Where a plan's runs are kept, beside its files."""
 CUSTOMERS = "customers.csv"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .question import Question, Router
     from .search import Tried
 
-__all__ = ["batch", "police_action"]
-
 _MARKED = "action pedit ex munge ip dsfield set {octet:#04x} retain 0xfc pipe action csum ip4h"
 """Sets the DSCP, keeps the ECN bits, and mends the header's checksum."""
 _IN, _OUT = 0x28, 0x30

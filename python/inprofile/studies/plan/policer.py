@@ -33,19 +33,6 @@ if TYPE_CHECKING:
     from ...run.pool import Backend
     from ...run.results import Result
 
-__all__ = [
-    "OTHERS",
-    "Answer",
-    "Point",
-    "PolicerQuestion",
-    "answer",
-    "batch",
-    "commands",
-    "rules_of_thumb",
-    "scenario",
-    "tries",
-]
-
 PACKET = 1500
 """Bytes of a full packet on the wire, from the IP header on."""
 PAYLOAD = 1460

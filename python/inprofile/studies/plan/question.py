@@ -18,8 +18,6 @@ from ..compare.schemes import Place, Scheme, SchemeFileError, choose
 from ..compare.settings import SettingError
 from .customers import Customers
 
-__all__ = ["Goal", "PlanError", "Question", "Router", "question_of", "read_question"]
-
 
 class PlanError(ValueError):
     """A plan that cannot be made from this file; the text says why and what to write."""

@@ -14,8 +14,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["SPREAD", "RoundTrips", "drawn", "of", "text"]
-
 SPREAD = 0.1
 """To either side of one value that is given, as a share of it."""
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}

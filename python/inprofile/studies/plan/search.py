@@ -30,31 +30,6 @@ from ..compare.settings import rounded
 from .question import Question
 from .store import Bench, RunFigures
 
-__all__ = [
-    "CANDIDATES",
-    "FIRST",
-    "LEVEL",
-    "SAFEST",
-    "SEARCHED",
-    "Confirmed",
-    "Judged",
-    "Tried",
-    "best_of",
-    "confirmation",
-    "confirmed",
-    "figure_of",
-    "first_look",
-    "judge",
-    "measured",
-    "near",
-    "ranges_of",
-    "runs_of",
-    "search",
-    "selected",
-    "tolerance",
-]
-
-
 _FRESH = 1_000_001
 """The first of the seeds that nothing has used."""
 CANDIDATES, LEVEL = 3, 0.05

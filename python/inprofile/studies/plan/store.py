@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from ...experiment.scenario import Scenario
 
-__all__ = ["FIGURES", "Bench", "Row", "RunFigures", "Store"]
-
 
 Row = dict[str, Any]
 """Of one run: its setting, seed and digest, and the figures that are kept of it."""

@@ -21,9 +21,6 @@ from .question import Question
 from .search import Judged, Tried, judge, search, selected
 from .store import Bench, RunFigures
 
-__all__ = ["FEWEST", "LARGE", "Change", "changed", "scale_of", "smaller", "with_more"]
-
-
 #: Keys of a group that may be lists with a value for each flow.
 _LISTS = ("rtt", "start", "stop", "contract")
 FASTER = (1.1, 1.25, 1.5, 2.0)

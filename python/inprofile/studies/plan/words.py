@@ -15,8 +15,6 @@ from .question import Question
 from .search import Confirmed, Judged, Tried, figure_of
 from .store import RunFigures
 
-__all__ = ["as_json", "as_text", "picture"]
-
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """The answer as one object."""

@@ -23,8 +23,6 @@ from ...papers.experiment import measure_work, measured_with, work_of
 from ...papers.judge import Comparison, Finding
 from . import CACHE
 
-__all__ = ["SEEDS", "Sized", "pilot", "sized"]
-
 #: None of them is ever judged: those begin at 1 and are 40 at most.
 SEEDS = tuple(range(101, 109))
 

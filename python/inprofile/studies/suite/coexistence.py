@@ -12,8 +12,6 @@ from .matrix import Point, Published
 from .outcome import Entry, Suite
 from .scenarios import Definition
 
-__all__ = ["balance", "beside_published", "maps", "overview"]
-
 #: Where a balance has its full colour: ten times as much, or a tenth; and the range of delays in seconds.
 _MOST, _SHORTEST, _LONGEST = 10.0, 0.0005, 0.3
 #: Red, green and blue: a has more, b has more, a long wait.

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
     from ...own.classes import Mechanism as Class
 
-__all__ = [
-    "DROP_TAIL",
-    "Contestant",
-    "UnknownContestantError",
-    "choose",
-    "contestants",
-    "left_out",
-    "named",
-    "settings",
-]
-
 HERE = Path(__file__).parent
 #: What every contestant is compared with (RFC 7928 §1.2).
 DROP_TAIL = "drop-tail"

@@ -26,9 +26,6 @@ from typing import Any
 
 from ...metrics.quantity import bits_per_second
 
-__all__ = ["Matrix", "Point", "Published", "Sender", "Source", "periods", "published"]
-
-
 #: RFC 9438 §4.6 and §5: β_cubic and C, in segments per second³.
 _BETA, _C = 0.7, 0.4
 _PACKET = 1500

@@ -20,19 +20,6 @@ from .scenarios import Definition
 if TYPE_CHECKING:
     from ...run.results import Result
 
-__all__ = [
-    "LOWER",
-    "TITLES",
-    "bounds",
-    "bounds_of_difference",
-    "known",
-    "measure",
-    "per_cent",
-    "title",
-    "unit",
-    "waits",
-]
-
 
 #: What is better if it is less; of the others, what is better if it is more.
 LOWER = (

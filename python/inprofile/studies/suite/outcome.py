@@ -22,8 +22,6 @@ from .work import Case, SuitePlan
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["Entry", "Suite"]
-
 
 @dataclass(frozen=True)
 class Entry:

@@ -29,8 +29,6 @@ from .outcome import Entry, Suite
 from .scenarios import Definition, files_of
 from .tables import as_text, checklist, pair_figures, settings_table, tables, variant_title
 
-__all__ = ["charts_of", "earlier", "ellipse", "render", "write"]
-
 
 def charts_of(
     suite: Suite, definition: Definition, titles: Sequence[str], charts: Charts

@@ -20,8 +20,6 @@ from .work import Case, plan
 if TYPE_CHECKING:
     from ...run.results import Result
 
-__all__ = ["CACHE", "suite"]
-
 #: Where measures are kept, from the working directory.
 CACHE = Path("results/cache/suite")
 

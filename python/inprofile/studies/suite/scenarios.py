@@ -14,20 +14,6 @@ from ...experiment.senders import UnknownSenderError, all_senders, sender
 from ...run.storage import replace_files
 from .matrix import Matrix, Sender
 
-__all__ = [
-    "SUITES",
-    "About",
-    "Beside",
-    "Definition",
-    "Phase",
-    "Tcp",
-    "UnknownScenarioError",
-    "UnknownTcpError",
-    "choose",
-    "read",
-    "write_files",
-]
-
 HERE = Path(__file__).parent
 SUITES = ("rfc7928", "l4s")
 _TABLE = "suite.toml"

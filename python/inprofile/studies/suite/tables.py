@@ -20,9 +20,6 @@ from .measure import better, per_cent, title, unit
 from .outcome import Entry, Suite
 from .scenarios import Definition
 
-__all__ = ["as_text", "checklist", "pair_figures", "settings_table", "tables", "tables_of", "variant_title"]
-
-
 #: Of drop-tail's goodput, what little is lost to.
 _ENOUGH = 0.95
 #: Signs beside a figure, against drop-tail.

@@ -15,8 +15,6 @@ from .measure import TITLES, known
 from .scenarios import About, Definition, Tcp, read
 from .scenarios import choose as scenarios_of
 
-__all__ = ["Case", "SuitePlan", "plan"]
-
 
 @dataclass(frozen=True)
 class Case:

@@ -23,22 +23,6 @@ from ...experiment.senders import sender
 from ...metrics.quantity import number
 from ..sampling import latin_hypercube, sobol
 
-__all__ = [
-    "DEFAULT_METRICS",
-    "DESIGNS",
-    "MOST_SETTINGS",
-    "Axis",
-    "Design",
-    "Range",
-    "SweepError",
-    "axis_of",
-    "axis_of_senders",
-    "design_of",
-    "named_settings",
-    "settings_of",
-    "short_keys",
-]
-
 DEFAULT_METRICS = ("all_contracts_kept", "goodput", "fi", "utilisation", "delay_mean", "loss_in")
 """The metrics shown by default."""
 

@@ -20,8 +20,6 @@ from .stopping import looks
 if TYPE_CHECKING:
     pass
 
-__all__ = ["State", "carry_out"]
-
 
 #: Settings whose figures are kept for whoever looks on.
 _RECENT = 64

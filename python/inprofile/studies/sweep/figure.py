@@ -22,8 +22,6 @@ from .axes import DEFAULT_METRICS, short_keys
 if TYPE_CHECKING:
     from ...charts.plot import AnyChart
 
-__all__ = ["GAINS", "figure", "frontier", "panels", "save"]
-
 GAINS = (
     "goodput",
     "throughput",

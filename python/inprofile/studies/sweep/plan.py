@@ -17,8 +17,6 @@ from ...run.storage import ResultError
 from .axes import Axis, Design, SweepError, axis_of, named_settings, settings_of
 from .stopping import FIRST_LOOK, Until, until_of
 
-__all__ = ["HEAD", "MOST_RUNS", "SAYS", "SweepPlan", "make", "plan_of", "scenario_of"]
-
 HEAD = "sweep.json"
 FORMAT = 1
 MOST_RUNS = 10_000_000

@@ -38,19 +38,6 @@ if TYPE_CHECKING:
     from ...metrics.flow_figures import FlowRows
     from .plan import SweepPlan
 
-__all__ = [
-    "TABLES",
-    "Columns",
-    "Figure",
-    "RunsOf",
-    "Setting",
-    "Sweep",
-    "parquet",
-    "part_files",
-    "read_sweep",
-    "with_contracts",
-]
-
 
 TABLES = ("metrics", "flows", "queues", "markers")
 """The tables kept of every run, as `inprofile.run.results.Result` has it: of series and verdicts there is

@@ -17,8 +17,6 @@ from ...metrics.contracts import BY_RUN, figure_over_runs
 from ...metrics.quantity import quantity
 from .axes import SweepError, measured
 
-__all__ = ["FIRST_LOOK", "Until", "known_metrics", "looks", "named", "until_of"]
-
 FIRST_LOOK = 10
 """Seeds before the first look."""
 _MORE = 1.25

@@ -20,16 +20,6 @@ from ...run.pool import threads
 from ...run.results import Result
 from . import TIMEOUT, Ns2, Ns2Failed, count, counting_script
 
-__all__ = [
-    "ALPHA",
-    "Distribution",
-    "Figure",
-    "TooFewSeeds",
-    "equivalent",
-    "same_distribution",
-    "validate_distribution",
-]
-
 ALPHA = 0.05
 """Each one-sided test's, and of the Kolmogorov–Smirnov tests of one experiment together."""
 MARGINS = {"fi": 0.01, "lambda_in": 0.02, "lambda_out": 0.02, "throughput": 0.02, "drops": 0.03}

@@ -19,8 +19,6 @@ from ...run.pool import Local
 from ...run.results import Result
 from .profile import COLOURS, PACKET, Curve, Port, Profile
 
-__all__ = ["Case", "Outcome", "Traffic", "cases", "outcomes", "scenario"]
-
 _MARKS = {"green": "in", "yellow": "out", "red": "red"}
 _BUDGET = 3e6
 """Packets of a run, about."""

@@ -24,9 +24,6 @@ from .profile import COLOURS, Buffer, Curve, Port, Profile
 from .switch import DROP, Policer, Scheduler, Switch, queue_of
 from .written import Unsayable, refuse
 
-__all__ = ["gives_out", "policers_of", "switch_of"]
-
-
 #: RFC 2597 §6, class 1: what OpenConfig's meters write, which have no colour within the switch.
 _AF1 = {"green": 10, "yellow": 12, "red": 14}
 _ELSE = "a switch has RFC 2697's and RFC 2698's meters: plan with --schemes switch, or set kind = srtcm"

@@ -13,8 +13,6 @@ from typing import Any
 
 from .profile import COLOURS, Buffer, Curve, Port, Profile, Unreadable
 
-__all__ = ["inside", "named", "number", "ports", "without_modules"]
-
 _KNOWN = {
     "min-threshold",
     "max-threshold",

@@ -18,8 +18,6 @@ from .openconfig import inside, named, number
 from .profile import Unreadable
 from .switch import DROP, FORWARD, Policer, Scheduler, Switch, queue_of
 
-__all__ = ["Outputs", "add", "read"]
-
 Tree = dict[str, Any]
 _ONE, _TWO = "one-rate-two-color", "two-rate-three-color"
 _TYPES = {_ONE: "ONE_RATE_TWO_COLOR", _TWO: "TWO_RATE_THREE_COLOR"}

@@ -23,8 +23,6 @@ from ...metrics.quantity import quantity
 from . import sonic
 from .profile import Finding, Port, Unreadable
 
-__all__ = ["METRES_A_SECOND", "Pause", "headroom", "pauses"]
-
 METRES_A_SECOND = 1.98e8
 """Of light in fibre or copper, two thirds of c."""
 _QUANTA = {

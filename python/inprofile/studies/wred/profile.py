@@ -23,23 +23,6 @@ from ...metrics.quantity import number, quantity
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "COLOURS",
-    "PACKET",
-    "Buffer",
-    "Curve",
-    "Finding",
-    "Port",
-    "Profile",
-    "Unreadable",
-    "add_sonic",
-    "alike",
-    "check",
-    "curves",
-    "openconfig_fields",
-    "unsaid",
-]
-
 
 _DYNAMIC, _STATIC = "DYNAMIC_BASED_ON_SCALING_FACTOR", "STATIC"
 

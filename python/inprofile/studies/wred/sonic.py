@@ -16,8 +16,6 @@ from typing import Any
 from ...metrics.quantity import quantity
 from .profile import COLOURS, Buffer, Curve, Port, Profile, Unreadable
 
-__all__ = ["buffer_of", "by_queue", "number", "ports", "served", "table"]
-
 _ECN = {
     "ecn_none": (),
     "ecn_green": ("green",),

@@ -14,8 +14,6 @@ from typing import Any
 from .profile import COLOURS, Unreadable
 from .switch import FORWARD, Policer, Scheduler, Switch, queue_of
 
-__all__ = ["TABLES", "read", "written"]
-
 Table = Mapping[str, Any]
 Tree = dict[str, Any]
 

@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 
 from .profile import Port
 
-__all__ = ["Policer", "Scheduler", "Switch", "queue_of"]
-
-
 FORWARD, DROP = "forward", "drop"
 
 

@@ -14,8 +14,6 @@ from . import openconfig_qos, sonic_qos
 from .profile import COLOURS, Curve, Profile, add_sonic, openconfig_fields, unsaid
 from .switch import Switch, queue_of
 
-__all__ = ["FORMATS", "Unsayable", "needs", "openconfig_tree", "refuse", "sonic_tree"]
-
 Tree = dict[str, Any]
 #: openconfig-if-ethernet, ETHERNET_SPEED.
 SPEEDS = ["10MB", "100MB", "1GB", "2500MB", "5GB", "10GB", "25GB", "40GB", "50GB", "100GB", "200GB", "400GB"]

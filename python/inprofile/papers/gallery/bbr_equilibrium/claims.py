@@ -15,8 +15,6 @@ from ...rows import TableRow, row
 from ...stated import findings as stated
 from ...stated import rests_on as stated_rests_on
 
-__all__ = ["equilibrium", "findings", "gain", "rests_on", "table"]
-
 FLOWS = 10
 _LEAST = Effect(0.5, "half a flow of ten: closer mixtures cannot be told apart")
 

@@ -12,8 +12,6 @@ from .claims import FLOWS
 if TYPE_CHECKING:
     from ...report import Report
 
-__all__ = ["context"]
-
 
 def context(report: Report, charts: MutableMapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The common part of the page, with a curve for each buffer first."""

@@ -13,8 +13,6 @@ from ... import Cell, defaults
 if TYPE_CHECKING:
     from ...report import Report
 
-__all__ = ["context"]
-
 
 def context(report: Report, charts: MutableMapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The common part of the page, with the curve first; ratios run from 1 to hundreds: powers of ten."""

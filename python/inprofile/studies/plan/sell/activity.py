@@ -21,8 +21,6 @@ from pathlib import Path
 from ...._input import read_file
 from ....metrics.quantity import in_seconds
 
-__all__ = ["HOURS", "Activity", "ActivityError", "Stay", "share_of"]
-
 HOURS = 24
 PERIODS = ("exponential", "pareto", "fixed")
 _SHAPE = 1.5

@@ -36,20 +36,6 @@ from ..store import Bench, RunFigures
 from .activity import Activity
 from .market import Market, MarketError
 
-__all__ = [
-    "Answer",
-    "Point",
-    "Room",
-    "enough",
-    "expected_runs",
-    "lower_bound",
-    "misses",
-    "sell",
-    "share_bounds",
-    "shows",
-]
-
-
 #: Sizes of bets, as parts of the largest, and how the first capital is divided.
 _SIZES = (1.0, 0.6, 0.35, 0.2, 0.1, 0.05)
 _CAPITAL = (0.5, 0.1, 0.1, 0.1, 0.1, 0.1)

@@ -12,8 +12,6 @@ from ....metrics.quantity import bits_per_second, in_seconds, quantity
 from ...compare.schemes import Place
 from .activity import Activity, Stay
 
-__all__ = ["Group", "Market", "MarketError", "market_of", "read_market"]
-
 _RISE = 1.0
 """Customers who are there when a run begins start within this time, in s."""
 

@@ -13,8 +13,6 @@ from ....metrics.quantity import bracketed, quantity
 from ....metrics.summary import text_table
 from .answer import Answer, Point
 
-__all__ = ["as_json", "as_text", "picture"]
-
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """The answer as one object."""

@@ -37,8 +37,6 @@ from .network import Kind, Network, Place
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["EVERYWHERE", "SEEDS", "Answer", "Bench", "Broken", "Fit", "Tried", "expected_runs", "fits"]
-
 
 Mask = NDArray[np.bool_]
 EVERYWHERE = ""

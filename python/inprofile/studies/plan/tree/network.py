@@ -15,9 +15,6 @@ from ....experiment.dump import document
 from ....experiment.scenario import Scenario
 from ....metrics.quantity import bits_per_second
 
-__all__ = ["Kind", "Network", "Place", "TreeError", "classes", "network_of", "paths_below"]
-
-
 ADDED = "more"
 
 

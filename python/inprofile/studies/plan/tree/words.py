@@ -8,8 +8,6 @@ from ....metrics.quantity import bracketed, quantity
 from ....metrics.summary import text_table
 from .answer import Answer, Broken, Fit, Tried
 
-__all__ = ["as_json", "as_text"]
-
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """The answer as one object."""

@@ -18,8 +18,6 @@ from ...atlas.answers import BINS, PER_BIN
 if TYPE_CHECKING:
     from ....papers.report import Report
 
-__all__ = ["atlas_context", "too_few_seeds", "unconfirmed"]
-
 
 _HOLDS = ("reproduced", "mostly")
 

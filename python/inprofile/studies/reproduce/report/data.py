@@ -24,8 +24,6 @@ from ....papers.verdicts import Answered, total
 if TYPE_CHECKING:
     from ....papers.report import Report
 
-__all__ = ["advised_experiment", "holds_where", "measures_csv", "picture_svg", "report_json", "table"]
-
 
 _OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "no_effect", "open", "undecidable")
 

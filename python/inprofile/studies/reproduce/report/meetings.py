@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ....papers import Cell
     from ....papers.report import Report
 
-__all__ = ["NAME", "experiments", "meetings", "write_page"]
-
 #: The file beside a paper's page.
 NAME = "meetings.json"
 #: The page beside the overview.

@@ -21,8 +21,6 @@ from .page import SIGNS, counts_of
 if TYPE_CHECKING:
     from ...compare.advice import Advice
 
-__all__ = ["check_overview", "read_results", "write_overview"]
-
 #: By file, the title of the page.
 _TITLES = {
     "index.html": "Claims and verdicts",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ....papers import Cell, Entry
     from ....papers.report import Report
 
-__all__ = ["SIGNS", "compose", "counts_of", "render", "today_context"]
-
 
 def today_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
     """The part of the paper's `today.json` that the page's section shows."""
