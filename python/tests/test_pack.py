@@ -549,7 +549,7 @@ def test_the_commands_say_what_came_out(plain: Path, tmp_path: Path) -> None:
 
 def test_an_interrupted_verification_goes_on(tmp_path: Path) -> None:
     long = BASE.with_({"duration": "5000 s", "measure.to": "5000 s"})
-    long.run(seeds=4).write(tmp_path / "paper" / "r")
+    long.run(seeds=16).write(tmp_path / "paper" / "r")
     pack(tmp_path / "paper", tmp_path / "p.zip")
     asked = [sys.executable, "-m", "inprofile", "unpack", "--verify", "p.zip", "--jobs", "1"]
     running = subprocess.Popen(asked, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
