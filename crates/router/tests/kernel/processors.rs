@@ -10,9 +10,10 @@ mod cpus {
     //! What a frame costs while another CPU works at the same: two customers on two CPUs hold each other up no more than two routers do.
 
     use std::sync::Barrier;
-    use std::{fs, thread};
+    use std::thread;
 
     use aya::programs::SchedClassifier;
+    use rustix::time::{ClockId, clock_gettime};
 
     use super::*;
     use crate::pin::pin;
@@ -33,10 +34,8 @@ mod cpus {
 
     /// CPU time of this thread so far, in nanoseconds.
     fn spent() -> u64 {
-        // Counted up to the last change of threads.
-        thread::yield_now();
-        let told = fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel tells");
-        told.split(' ').next().and_then(|n| n.parse().ok()).expect("a count")
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).expect("no time before its start")
     }
 
     /// What runs at once in a measurement: on each CPU a program and whose frame, or nothing.
