@@ -187,59 +187,6 @@ fn what_crosses_is_foretold() {
     assert!((3_900_000_000_000..4_000_000_000_001).contains(&reached.into_inner()));
 }
 
-const LINE: &str = r#"
-title = "A line"
-duration = "4 s"
-[tcp]
-window = "10 packets"
-[[links]]
-name = "l0"
-from = "A"
-to = "B"
-rate = "4 Mbit/s"
-delay = "5 ms"
-queue = { aqm = "drop_tail", limit = "400 packets" }
-[[flows]]
-name = "f"
-count = 3
-from = "A"
-to = "B"
-"#;
-
-/// The same of flows that are there for part of the run, or end before it does.
-#[test]
-fn what_crosses_is_foretold_of_flows_that_are_not_there_all_the_time() {
-    for more in [
-        "start = \"uniform 0..3 s\"\ntraffic = { kind = \"transfer\", size = \"80 kB\" }",
-        "start = \"3 s\"",
-        "start = \"1 s\"\nstop = \"2 s\"",
-    ] {
-        let text = format!("{LINE}{more}");
-        let scenario = parse(&text, &[]);
-        let network = || scenario.network(1, false);
-        let found = best(&network(), 2);
-        assert_eq!(found.cut.parts(), 2, "{more}");
-        let (stop, reached) = (AtomicBool::new(false), AtomicU64::new(0));
-        let (_, windows) =
-            parts::run_counted(network(), &found.cut, 1, &stop, &reached, &|| 0).expect("it runs");
-        // Half of the data is not acknowledged by itself, so that it is up to a quarter less.
-        let of = windows.crossed as f64 / 4.0 / found.crossing;
-        assert!((0.6..1.1).contains(&of), "{of} of {} with {more}", found.crossing);
-    }
-}
-
-/// Of very many flows at a slow link each sends its initial window, however small its share.
-#[test]
-fn a_crowd_has_more_to_do_than_its_link_carries() {
-    let scenario = parse(LINE, &[("flows.f.count", "4000"), ("links.l0.rate", "1 Mbit/s")]);
-    let found = best(&scenario.network(1, false), 2);
-    let sent: u64 =
-        whole(scenario.network(1, false)).flows.iter().map(|f| f.total.sent.iter().sum::<u64>()).sum();
-    // So many microseconds for each packet that is sent.
-    let each = found.work * 4e6 / sent as f64;
-    assert!((0.1..2.0).contains(&each), "{each} us for each of {sent} packets");
-}
-
 #[test]
 fn what_is_seen_at_once_stays_together() {
     let network = tree(&[("trees.isp.levels.street.delay", "0 s")]).network(1, false);

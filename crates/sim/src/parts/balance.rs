@@ -6,12 +6,11 @@
 
 use std::collections::BinaryHeap;
 
-use inprofile_core::units::{Duration, Time};
+use inprofile_core::units::Duration;
 
-use crate::network::{Flow, Network, Transport};
+use crate::network::{Network, Transport};
 use crate::parts::cut::{Cut, keeps_whole, together};
 use crate::plan::shares;
-use crate::tcp::Config;
 
 /// What is done for a data packet and its acknowledgement, in nanoseconds: at the sender, at the receiver, at a link that is reported, at
 /// one of a flow's own; at each end of a link from one part to another. In proportion as `bench-parts` measures them in a tree of ten
@@ -108,8 +107,15 @@ impl Load {
     fn of(network: &Network) -> Load {
         let mut load = Load { nodes: vec![0.0; network.nodes.len()], links: vec![0.0; network.links.len()] };
         for (f, fair) in network.flows.iter().zip(shares(network)) {
-            let (sent, packets) = packets(network, f, fair);
-            load.nodes[f.from as usize] += sent * SEND;
+            let bits = 8.0 * f64::from(f.transport.packet().max(1));
+            let asked = match &f.transport {
+                Transport::Udp(udp) => udp.rate.0 as f64,
+                Transport::Video(_, video) => video.highest.0 as f64,
+                _ => f64::INFINITY,
+            };
+            let rate = fair.min(asked);
+            let packets = if rate.is_finite() { rate / bits } else { 0.0 };
+            load.nodes[f.from as usize] += packets * SEND;
             load.nodes[f.to as usize] += packets * RECEIVE;
             let back = if f.transport.tcp().is_some() { f.back.as_slice() } else { &[] };
             for &l in f.path.iter().chain(back) {
@@ -120,42 +126,6 @@ impl Load {
         }
         load
     }
-}
-
-/// Data packets that a flow sends each second of the run, and how many of them links carry, where `fair` bit/s are its share.
-fn packets(network: &Network, f: &Flow, fair: f64) -> (f64, f64) {
-    let asked = match &f.transport {
-        Transport::Udp(udp) => udp.rate.0 as f64,
-        Transport::Video(_, video) => video.highest.0 as f64,
-        Transport::Tcp(_) | Transport::Transfer(..) | Transport::Web(..) => f64::INFINITY,
-    };
-    let rate = fair.min(asked);
-    if !rate.is_finite() {
-        return (0.0, 0.0);
-    }
-    let first = |tcp: &Config| f64::from(tcp.initial_window.min(tcp.window));
-    // A connection sends its initial window, however full the links are; a transfer ends, long before the run perhaps.
-    let (least, most) = match &f.transport {
-        Transport::Tcp(tcp) | Transport::Video(tcp, _) => (first(tcp), f64::INFINITY),
-        Transport::Transfer(tcp, segments) => (first(tcp), f64::from(*segments)),
-        Transport::Web(_, page) => {
-            let page = &network.pages[*page as usize];
-            let all: f64 = page.objects.iter().map(|&segments| f64::from(segments)).sum();
-            (0.0, all / page.connections.len().max(1) as f64)
-        }
-        Transport::Udp(_) => (0.0, f64::INFINITY),
-    };
-    let end = Time(network.duration.0);
-    // Later pages begin when those before are there, and not at their start.
-    let there = match f.transport {
-        Transport::Web(..) => network.duration,
-        _ => f.stop.unwrap_or(end).min(end).since(f.start.min(end)),
-    };
-    let bits = 8.0 * f64::from(f.transport.packet().max(1));
-    let carried = (rate / bits * there.secs()).min(most);
-    let sent = if there.0 > 0 { carried.max(least.min(most)) } else { 0.0 };
-    let each_second = |packets: f64| packets / network.duration.secs().max(1e-12);
-    (each_second(sent), each_second(carried))
 }
 
 /// The best cut whose lookahead is at least this.
