@@ -1,4 +1,4 @@
-"""The picture in the README: `python docs/images/contracts.py` runs the starter three times and draws it."""
+"""The README's picture, and one for narrow screens; `python docs/images/contracts.py` draws both."""
 
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ def rows() -> list[dict[str, Any]]:
     return made
 
 
-def chart(data: list[dict[str, Any]]) -> alt.HConcatChart:
-    """A panel a queue: every run a dot, the contract as a bar."""
+def chart(data: list[dict[str, Any]], narrow: bool = False) -> alt.TopLevelMixin:
+    """A panel a queue, beside or below one another: every run a dot, the contract as a bar."""
     colour = alt.Color(
         "kept:N",
         title=None,
@@ -50,22 +50,34 @@ def chart(data: list[dict[str, Any]]) -> alt.HConcatChart:
     for i, name in enumerate(QUEUES):
         base = alt.Chart({"values": [row for row in data if row["queue"] == name]})
         x = alt.X("contract:N", title="bought (kbit/s)", sort=None, axis=alt.Axis(labelAngle=0))
-        axis = alt.Axis(title="got (Mbit/s)") if i == 0 else alt.Axis(title=None, labels=False, ticks=False)
+        labelled = narrow or i == 0
+        axis = alt.Axis(title="got (Mbit/s)") if labelled else alt.Axis(title=None, labels=False, ticks=False)
         y = alt.Y("got:Q", axis=axis, scale=alt.Scale(domain=[0, 1.2]))
         shift = alt.XOffset("shift:Q", scale=alt.Scale(domain=[-1.2, 1.2]))
         dots = base.mark_circle(size=30, opacity=0.5).encode(x=x, y=y, xOffset=shift, color=colour)
         bought = base.mark_tick(color="#22303c", thickness=2, size=44).encode(x=x, y="max(bought):Q")
-        panels.append(alt.layer(bought, dots).properties(title=name, width=210, height=220))
-    return alt.hconcat(*panels, spacing=18).properties(
+        panels.append(
+            alt.layer(bought, dots).properties(
+                title=name, width=260 if narrow else 210, height=170 if narrow else 220
+            )
+        )
+    subtitle = [
+        f"Every dot a run ({SEEDS} seeds); the bar is what was bought.",
+        "Same TCP, same token buckets, three queue disciplines.",
+    ]
+    join = alt.vconcat if narrow else alt.hconcat
+    drawn: alt.TopLevelMixin = join(*panels, spacing=18).properties(
         title=alt.Title(
             "Four flows bought different rates on one 3 Mbit/s link",
-            subtitle=f"Every dot a run ({SEEDS} seeds); the bar is what was bought."
-            " Same TCP, same token buckets, three queue disciplines.",
+            subtitle=subtitle if narrow else " ".join(subtitle),
             subtitleColor=PALETTE[0],
             subtitlePadding=6,
         )
     )
+    return drawn.configure_legend(orient="bottom") if narrow else drawn
 
 
 if __name__ == "__main__":
-    chart(rows()).save(Path(__file__).with_suffix(".svg"))
+    here, data = Path(__file__), rows()
+    chart(data).save(here.with_suffix(".svg"))
+    chart(data, narrow=True).save(here.with_name("contracts-narrow.svg"))
