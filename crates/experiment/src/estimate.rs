@@ -3,7 +3,8 @@
 //! A flow is taken to send as fast as the slowest link on its route, one window per round trip, or its source allows.
 //! Where the flows of a link want more than its rate, TCP flows are scaled down in proportion; datagrams are not.
 //! Acknowledgements and retransmissions are not counted. It serves to predict how long a run takes, not as a result.
-//! And of memory, the least: what flows and their access links take, without packets and losses, in one piece and in parts.
+//! The memory it states is the least that a run needs: that of flows and their access links, without packets and losses, in one
+//! piece and in parts.
 
 use inprofile_core::units::{Backlog, Duration, Time};
 
@@ -52,7 +53,7 @@ struct Demand {
     least: f64,
 }
 
-/// Data packets of one run; see the module's note.
+/// Data packets of one run, estimated as the module says.
 pub(crate) fn packets(model: &Model) -> f64 {
     let demands: Vec<Demand> = model.groups.iter().map(|g| demand(model, g)).collect();
     let mut load = vec![0.0; 2 * model.links.len()];

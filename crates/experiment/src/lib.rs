@@ -3,8 +3,8 @@
 //! [`Scenario::parse`] reads a TOML text with the parsers of [`text`] and checks how its parts
 //! go together. What comes out is complete: [`Scenario::describe`] shows every value in effect,
 //! [`Scenario::canonical`] is the same text for the same experiment however it was written, and
-//! [`Scenario::network`] draws and builds what the simulator runs. [`Scenario::metrics`] turns what a
-//! run leaves into the figures that are reported.
+//! [`Scenario::network`] draws and builds what the simulator runs. [`Scenario::metrics`] turns the
+//! outcome of a run into the figures that are reported.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -149,7 +149,7 @@ impl Scenario {
         &self.warnings
     }
 
-    /// Everything the experiment is, in full.
+    /// The experiment as it was read, every value typed.
     #[must_use]
     pub fn model(&self) -> &model::Model {
         &self.model
@@ -199,7 +199,7 @@ impl Scenario {
         estimate::memory(&self.model)
     }
 
-    /// The network of this seed; with `trace` every verdict is written down.
+    /// The network of this seed; with `trace` every verdict is recorded.
     #[must_use]
     pub fn network(&self, seed: u64, trace: bool) -> Network {
         build::network(&self.model, seed, trace)
@@ -216,7 +216,8 @@ impl Scenario {
     /// The script by which ns-2 2.35 runs an experiment like this one, whatever its engine's profile, and counts what
     /// figures over many seeds are made of: `ns2.rs` has the format.
     ///
-    /// # Errors Everything that has no counterpart in ns-2.
+    /// # Errors
+    /// Everything that has no counterpart in ns-2.
     pub fn ns2_counting_script(&self, seed: u64) -> Result<String, ns2::Inexpressible> {
         ns2::script(&self.model, &self.network(seed, false), ns2::Aim::Counts)
     }

@@ -11,7 +11,7 @@ use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use crate::model::{Group, Model, Source, Start};
 use crate::traffic::Traffic;
 
-/// So many are worth a word, if they are a tenth of all.
+/// The fewest lost SYNs that are warned of, if they are a tenth of all.
 const LOST: usize = 100;
 
 /// A SYN at a queue.

@@ -106,7 +106,7 @@ fn fault(field: &'static str, problem: String, remedy: String) -> Result<Vec<War
     Err(Fault { field, problem, remedy })
 }
 
-/// Whether a bound is one: what never is shorter than it would always become it.
+/// Whether an upper bound leaves anything to draw: if no delay is below it, every delay would equal it.
 fn bounded(most: Option<Duration>, least: Duration) -> Result<Vec<Warning>, Fault> {
     match most {
         Some(most) if most <= least => fault(
