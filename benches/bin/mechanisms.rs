@@ -12,7 +12,7 @@ use std::{env, fs, hint};
 
 use inprofile_benches::cpu_time;
 use inprofile_core::aqm::red::common::{Common, Thresholds};
-use inprofile_core::aqm::{Aqm, red, rio};
+use inprofile_core::aqm::{Aqm, At, red, rio};
 use inprofile_core::marker::Action;
 use inprofile_core::marker::Marker;
 use inprofile_core::marker::token_bucket::{self, TokenBucket};
@@ -220,7 +220,7 @@ fn decide(file: &[u8], burst: usize) {
         "red",
         fresh,
         |_| (),
-        |Line(red), r| admitted(red.arrive(r.at, &packet(r), &mut Seen(r), &mut rng, &mut Silent)),
+        |Line(red), r| admitted(red.arrive(&packet(r), At::new(r.at, &mut Seen(r), &mut rng, &mut Silent))),
     );
 
     let rio = rio::Params {
@@ -237,7 +237,7 @@ fn decide(file: &[u8], burst: usize) {
         "rio",
         fresh,
         |_| (),
-        |Line(rio), r| admitted(rio.arrive(r.at, &packet(r), &mut Seen(r), &mut rng, &mut Silent)),
+        |Line(rio), r| admitted(rio.arrive(&packet(r), At::new(r.at, &mut Seen(r), &mut rng, &mut Silent))),
     );
 }
 

@@ -39,6 +39,44 @@ use crate::prelude::*;
 /// Dropped on arrival, with the probability that a controller has set.
 pub(crate) const EARLY: Cause = Cause::named("early");
 
+/// When and where a discipline decides on a packet, and what it decides with.
+#[derive(Debug)]
+pub struct At<'a, Q: ?Sized, W: ?Sized> {
+    /// The time.
+    pub now: Time,
+    /// When the packet came: now, if it is just arriving.
+    pub since: Time,
+    /// The queue, which does not hold the packet: not yet at its arrival, no more at its departure.
+    pub queue: &'a mut Q,
+    /// The discipline's random numbers.
+    pub rng: &'a mut Rng,
+    /// Takes down the figures behind the verdict.
+    pub why: &'a mut W,
+}
+
+impl<'a, Q: ?Sized, W: ?Sized> At<'a, Q, W> {
+    /// For a packet that arrives now.
+    #[inline(always)]
+    pub fn new(now: Time, queue: &'a mut Q, rng: &'a mut Rng, why: &'a mut W) -> Self {
+        At { now, since: now, queue, rng, why }
+    }
+
+    /// For a packet that departs now and came at that time.
+    #[inline(always)]
+    #[must_use]
+    pub fn since(self, since: Time) -> Self {
+        At { since, ..self }
+    }
+}
+
+#[cfg(test)]
+impl<'a, Q: ?Sized> At<'a, Q, Silent> {
+    /// Where nobody asks why.
+    pub(crate) fn silent(now: Time, queue: &'a mut Q, rng: &'a mut Rng) -> Self {
+        At::new(now, queue, rng, Box::leak(Box::new(Silent)))
+    }
+}
+
 /// The interface of every discipline; only [`arrive`](Aqm::arrive) is required.
 ///
 /// The container ([`Fifo`](crate::queue::fifo::Fifo)) holds the packets, carries out the verdicts and counts them. It refuses a packet
@@ -64,32 +102,16 @@ pub trait Aqm: Mechanism {
     }
 
     /// Decides on an arrival; the queue does not hold it yet.
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission
     where
         Self: Sized;
 
-    /// Decides on the packet that is about to be sent and came at `since`; the queue does not hold it any more. Asked only
-    /// where it [serves](Aqm::serves).
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure
+    /// Decides on the packet that is about to be sent; the queue does not hold it any more. Asked only where it [serves](Aqm::serves).
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure
     where
         Self: Sized,
     {
-        let _ = (now, packet, since, queue, rng, why);
+        let _ = (packet, at);
         Departure::Send
     }
 
@@ -190,24 +212,9 @@ pub(crate) fn beyond_limit(
 /// An [`Aqm`] as [`AnyAqm::Custom`](crate::registry::AnyAqm) holds it. Every `Aqm` is one.
 pub trait DynAqm: Aqm {
     /// [`Aqm::arrive`].
-    fn arrive_dyn(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut dyn Queue,
-        rng: &mut Rng,
-        why: &mut dyn Why,
-    ) -> Admission;
+    fn arrive_dyn(&mut self, packet: &Packet, at: At<'_, dyn Queue + '_, dyn Why + '_>) -> Admission;
     /// [`Aqm::depart`].
-    fn depart_dyn(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut dyn Queue,
-        rng: &mut Rng,
-        why: &mut dyn Why,
-    ) -> Departure;
+    fn depart_dyn(&mut self, packet: &Packet, at: At<'_, dyn Queue + '_, dyn Why + '_>) -> Departure;
     /// [`Aqm::next_queue`].
     fn next_queue_dyn(&mut self, now: Time, queue: &mut dyn Queue, rng: &mut Rng) -> Option<u32>;
     /// As an object, for the hooks that decide nothing.
@@ -217,26 +224,11 @@ pub trait DynAqm: Aqm {
 }
 
 impl<A: Aqm + 'static> DynAqm for A {
-    fn arrive_dyn(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut dyn Queue,
-        rng: &mut Rng,
-        why: &mut dyn Why,
-    ) -> Admission {
-        self.arrive(now, packet, queue, rng, why)
+    fn arrive_dyn(&mut self, packet: &Packet, at: At<'_, dyn Queue + '_, dyn Why + '_>) -> Admission {
+        self.arrive(packet, at)
     }
-    fn depart_dyn(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut dyn Queue,
-        rng: &mut Rng,
-        why: &mut dyn Why,
-    ) -> Departure {
-        self.depart(now, packet, since, queue, rng, why)
+    fn depart_dyn(&mut self, packet: &Packet, at: At<'_, dyn Queue + '_, dyn Why + '_>) -> Departure {
+        self.depart(packet, at)
     }
     fn next_queue_dyn(&mut self, now: Time, queue: &mut dyn Queue, rng: &mut Rng) -> Option<u32> {
         self.next_queue(now, queue, rng)

@@ -77,7 +77,7 @@ pub mod signal {
 pub mod prelude {
     //! What nearly every mechanism names: `use inprofile_core::prelude::*`.
 
-    pub use crate::aqm::Aqm;
+    pub use crate::aqm::{Aqm, At};
     pub use crate::marker::Marker;
     pub use crate::mechanism::{Gauge, Mechanism};
     pub use crate::packet::{Colour, Ecn, FlowId, Packet};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use inprofile_core::aqm::Aqm;
+use inprofile_core::aqm::{Aqm, At};
 use inprofile_core::mechanism::{Gauge, Mechanism};
 use inprofile_core::packet::Packet;
 use inprofile_core::params::{Build, Context, Params as _};
@@ -47,28 +47,13 @@ impl Aqm for Stale {
         true
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
-        if queue.fits(packet.size) { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        if at.queue.fits(packet.size) { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        _: &Packet,
-        since: Time,
-        _: &mut Q,
-        _: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        let waited = now - since;
-        why.note("sojourn", waited.secs());
+    fn depart(&mut self, _: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        let waited = at.now - at.since;
+        at.why.note("sojourn", waited.secs());
         if waited > self.most { Departure::Drop(Cause::named("early")) } else { Departure::Send }
     }
 }

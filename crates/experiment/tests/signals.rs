@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use inprofile_core::aqm::Aqm;
+use inprofile_core::aqm::{Aqm, At};
 use inprofile_core::marker::Marker;
 use inprofile_core::mechanism::Mechanism;
 use inprofile_core::packet::{Direction, FlowId, Kind, Packet};
@@ -92,15 +92,8 @@ impl Mechanism for Listener {
 }
 
 impl Aqm for Listener {
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
-        if queue.fits(packet.size) { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        if at.queue.fits(packet.size) { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use inprofile_core::aqm::Aqm;
+use inprofile_core::aqm::{Aqm, At};
 use inprofile_core::mechanism::Mechanism;
 use inprofile_core::packet::Packet;
 use inprofile_core::params::{Context, Default as Fallback, Field, Value, Values};
 use inprofile_core::queue::Queue;
 use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
-use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Departure, Why};
 use inprofile_sim::access::{Access, Bursts, Slots};
@@ -32,27 +31,12 @@ impl Aqm for Served {
         true
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
-        let full = !queue.fits(packet.size);
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let full = !at.queue.fits(packet.size);
         if full { Admission::Drop(Cause::OVERFLOW) } else { Admission::Admit }
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: Time,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, _: &Packet, _: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         Departure::Send
     }
 }

@@ -290,46 +290,31 @@ impl Aqm for Cobalt {
         self.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
-        let idle = queue.idle_since();
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let idle = at.queue.idle_since();
         if let Some(since) = idle.filter(|_| idle != self.emptied) {
             self.vars.empty(self.control.variant.clock(since), &self.control);
             self.emptied = idle;
         }
-        if queue.fits(packet.size) {
+        if at.queue.fits(packet.size) {
             return Admission::Admit;
         }
-        self.vars.full(self.control.variant.clock(now), &self.control);
+        self.vars.full(self.control.variant.clock(at.now), &self.control);
         Admission::Drop(Cause::OVERFLOW)
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        why.note("sojourn", now.since(since).secs());
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        at.why.note("sojourn", at.now.since(at.since).secs());
         let clock = self.control.variant;
-        let (now, since) = (clock.clock(now), clock.clock(since));
+        let (now, since) = (clock.clock(at.now), clock.clock(at.since));
         let signal = self.vars.leaves(now, now.since(since), &self.control);
-        why.note("count", f64::from(self.vars.count));
-        why.note("drop_prob", self.vars.p_drop);
+        at.why.note("count", f64::from(self.vars.count));
+        at.why.note("drop_prob", self.vars.p_drop);
         let marks = signal == Signal::Due && self.ecn && packet.ecn.can_mark();
         let codel = signal == Signal::Due && !marks;
-        let blue = rng.chance("u", self.vars.p_drop, why);
+        let blue = at.rng.chance("u", self.vars.p_drop, at.why);
         self.vars.left(now, codel || blue, &self.control);
-        if (codel || blue) && queue.packets() > 0 {
+        if (codel || blue) && at.queue.packets() > 0 {
             return Departure::Drop(if codel { ABOVE_TARGET } else { BLUE });
         }
         if marks { Departure::Mark } else { Departure::Send }

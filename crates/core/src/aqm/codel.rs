@@ -330,35 +330,20 @@ impl Aqm for Codel {
         self.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
-        if queue.fits(packet.size) {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        if at.queue.fits(packet.size) {
             return Admission::Admit;
         }
         Admission::Drop(Cause::OVERFLOW)
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        why.note("sojourn", now.since(since).secs());
-        why.note("backlog", queue.bytes() as f64);
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        at.why.note("sojourn", at.now.since(at.since).secs());
+        at.why.note("backlog", at.queue.bytes() as f64);
         let was = self.vars.dropping;
         let can_mark = self.ecn && packet.ecn.can_mark();
-        let verdict = self.vars.decide(&self.control, now, since, queue.bytes(), can_mark);
-        why.note("count", f64::from(self.vars.count));
+        let verdict = self.vars.decide(&self.control, at.now, at.since, at.queue.bytes(), can_mark);
+        at.why.note("count", f64::from(self.vars.count));
         self.entered += u64::from(self.vars.dropping && !was);
         verdict
     }

@@ -37,18 +37,11 @@ impl Mechanism for DropTail {}
 
 impl Aqm for DropTail {
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        why.note("packets", f64::from(queue.packets()));
-        let room = match queue.limit() {
-            Backlog::Packets(n) if self.with_sending => queue.backlog() + 1.0 < n,
-            _ => queue.fits(packet.size),
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        at.why.note("packets", f64::from(at.queue.packets()));
+        let room = match at.queue.limit() {
+            Backlog::Packets(n) if self.with_sending => at.queue.backlog() + 1.0 < n,
+            _ => at.queue.fits(packet.size),
         };
         if room { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
     }
@@ -64,7 +57,7 @@ mod tests {
         let mut rng = Rng::for_component(1, "unused");
         let admitted = |waiting| {
             let mut queue = Fake { limit, ..Fake::of(waiting, 0) };
-            let verdict = aqm.arrive(Time::ZERO, &Packet::default(), &mut queue, &mut rng, &mut Silent);
+            let verdict = aqm.arrive(&Packet::default(), At::silent(Time::ZERO, &mut queue, &mut rng));
             assert!(matches!(verdict, Admission::Admit | Admission::Drop(Cause::OVERFLOW)));
             verdict == Admission::Admit
         };

@@ -320,18 +320,11 @@ impl<R: Variant> Aqm for FddRed<R> {
         self.options.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let extra = self.extra(queue);
-        self.enter(now, packet, queue, extra);
-        let test = self.red.test(now, packet, queue, rng, why);
-        let fits = queue.fits(packet.size);
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let extra = self.extra(at.queue);
+        self.enter(at.now, packet, at.queue, extra);
+        let test = self.red.test(at.now, packet, at.queue, at.rng, at.why);
+        let fits = at.queue.fits(packet.size);
         let Admission::Drop(cause) = R::admission(test, false, fits) else {
             let owes = self.ledger.account_mut(packet.flow).filter(|a| a.owed > 0);
             return match owes {
@@ -351,26 +344,18 @@ impl<R: Variant> Aqm for FddRed<R> {
         }
         let markable = cause == EARLY && test == EarlyTest::Early { markable: true };
         let can_mark = self.options.ecn && markable;
-        match self.decide_victim(now, packet, queue, can_mark, rng, why) {
+        match self.decide_victim(at.now, packet, at.queue, can_mark, at.rng, at.why) {
             Some(Lost::Arrival) => lose_arrival(packet, can_mark, fits, cause),
-            Some(Lost::Waiting) | None => admit_if_fits(packet, queue),
+            Some(Lost::Waiting) | None => admit_if_fits(packet, at.queue),
         }
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        _: Time,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         if let Some(known) = self.known.get_mut(packet.flow) {
-            known.rtt.left(now, packet);
+            known.rtt.left(at.now, packet);
         }
         if self.options.idle_from == IdleFrom::Departure {
-            self.ledger.left(now, packet.flow);
+            self.ledger.left(at.now, packet.flow);
         }
         Departure::Send
     }

@@ -166,24 +166,17 @@ impl Aqm for FqCodel {
         self.scheduler.queues()
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let joins = self.hash.queue(packet.flow, rng);
-        why.note("flow_queue", f64::from(joins));
-        why.note("flow_backlog", queue.bytes_in(joins) as f64);
-        queue.join(joins);
-        if queue.idle_since().is_some() && queue.packets() == 0 {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let joins = self.hash.queue(packet.flow, at.rng);
+        at.why.note("flow_queue", f64::from(joins));
+        at.why.note("flow_backlog", at.queue.bytes_in(joins) as f64);
+        at.queue.join(joins);
+        if at.queue.idle_since().is_some() && at.queue.packets() == 0 {
             // The link found nothing to send, whether or not it asked.
-            self.find_nothing(queue);
+            self.find_nothing(at.queue);
         }
         self.scheduler.arrived(joins);
-        if self.fits(queue, packet.size) || self.make_room(queue, joins, packet.size) {
+        if self.fits(at.queue, packet.size) || self.make_room(at.queue, joins, packet.size) {
             return Admission::Admit;
         }
         Admission::Drop(Cause::OVERFLOW)
@@ -199,26 +192,18 @@ impl Aqm for FqCodel {
         Some(next)
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        let at = self.serving;
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        let queue = self.serving;
         // RFC 8289 §4.4: "the total occupancy of all queues sharing the same output link SHOULD be used".
-        let backlog = queue.bytes();
-        why.note("flow_queue", f64::from(at));
-        why.note("credits", self.scheduler.credits(at) as f64);
-        why.note("sojourn", now.since(since).secs());
-        why.note("backlog", backlog as f64);
+        let backlog = at.queue.bytes();
+        at.why.note("flow_queue", f64::from(queue));
+        at.why.note("credits", self.scheduler.credits(queue) as f64);
+        at.why.note("sojourn", at.now.since(at.since).secs());
+        at.why.note("backlog", backlog as f64);
         let capable = packet.ecn.can_mark();
-        let codel = self.scheduler.within(at);
-        let mut verdict = codel.decide(&self.control, now, since, backlog, self.ecn && capable);
-        let too_long = |most| self.control.waited_longer(now, since, most);
+        let codel = self.scheduler.within(queue);
+        let mut verdict = codel.decide(&self.control, at.now, at.since, backlog, self.ecn && capable);
+        let too_long = |most| self.control.waited_longer(at.now, at.since, most);
         if verdict == Departure::Send && capable && self.ce_threshold.is_some_and(too_long) {
             // §5.2.7
             self.ce_marked += 1;
@@ -226,7 +211,7 @@ impl Aqm for FqCodel {
         }
         // §4.2: what CoDel dropped costs no credits.
         if !matches!(verdict, Departure::Drop(_)) {
-            self.scheduler.sent(at, packet.size);
+            self.scheduler.sent(queue, packet.size);
         }
         verdict
     }

@@ -116,27 +116,21 @@ impl Aqm for FqPie {
         self.scheduler.queues()
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let joins = self.hash.queue(packet.flow, rng);
-        queue.join(joins);
-        if queue.packets() == 0 && queue.idle_since().is_some() {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let joins = self.hash.queue(packet.flow, at.rng);
+        at.queue.join(joins);
+        if at.queue.packets() == 0 && at.queue.idle_since().is_some() {
             // There was nothing to send, whether or not the link asked for the next queue.
-            self.next_queue(now, queue, rng);
+            self.next_queue(at.now, at.queue, at.rng);
         }
-        let fits = queue.fits(packet.size) && queue.bytes() + u64::from(packet.size) <= self.memory_limit;
+        let fits =
+            at.queue.fits(packet.size) && at.queue.bytes() + u64::from(packet.size) <= self.memory_limit;
         let flow = self.scheduler.within(joins);
-        let (packets, bytes) = (queue.packets_in(joins), queue.bytes_in(joins));
-        why.note("flow_queue", f64::from(joins));
-        why.note("flow_backlog", bytes as f64);
+        let (packets, bytes) = (at.queue.packets_in(joins), at.queue.bytes_in(joins));
+        at.why.note("flow_queue", f64::from(joins));
+        at.why.note("flow_backlog", bytes as f64);
         let state = pie::QueueState { packets, bytes, fits };
-        let verdict = flow.pie.arrive(&self.control, packet, state, rng, why);
+        let verdict = flow.pie.arrive(&self.control, packet, state, at.rng, at.why);
         if !matches!(verdict, Admission::Drop(_)) {
             if !flow.awake {
                 flow.awake = true;
@@ -152,22 +146,14 @@ impl Aqm for FqPie {
         Some(self.serving)
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        let at = self.serving;
-        why.note("flow_queue", f64::from(at));
-        why.note("credits", self.scheduler.credits(at) as f64);
-        why.note("sojourn", now.since(since).secs());
-        let pie = &mut self.scheduler.within(at).pie;
-        pie.depart(&self.control.params, now, packet.size, since, queue.bytes_in(at));
-        self.scheduler.sent(at, packet.size);
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        let queue = self.serving;
+        at.why.note("flow_queue", f64::from(queue));
+        at.why.note("credits", self.scheduler.credits(queue) as f64);
+        at.why.note("sojourn", at.now.since(at.since).secs());
+        let pie = &mut self.scheduler.within(queue).pie;
+        pie.depart(&self.control.params, at.now, packet.size, at.since, at.queue.bytes_in(queue));
+        self.scheduler.sent(queue, packet.size);
         Departure::Send
     }
 }

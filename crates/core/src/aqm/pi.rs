@@ -174,32 +174,17 @@ impl<R: Variant> Aqm for Pi<R> {
         self.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         let p = self.law.chance(packet.size);
-        let verdict = by_chance(packet, queue, (p, self.ecn), why, |why| R::picks(p, rng, why));
+        let verdict = by_chance(packet, at.queue, (p, self.ecn), at.why, |why| R::picks(p, at.rng, why));
         if !matches!(verdict, Admission::Drop(_)) {
-            self.waiting = self.law.unit.length(queue) + self.law.unit.added_by(packet.size);
+            self.waiting = self.law.unit.length(at.queue) + self.law.unit.added_by(packet.size);
         }
         verdict
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
-        self.waiting = self.law.unit.length(queue);
+    fn depart(&mut self, _: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        self.waiting = self.law.unit.length(at.queue);
         Departure::Send
     }
 
@@ -328,7 +313,7 @@ mod tests {
 
     fn arrive(pi: &mut Pi, queue: &mut Fake, ecn: Ecn) -> Admission {
         let packet = Packet { size: 1000, ecn, ..Packet::default() };
-        pi.arrive(Time::ZERO, &packet, queue, &mut Rng::for_component(1, "pi"), &mut Silent)
+        pi.arrive(&packet, At::silent(Time::ZERO, queue, &mut Rng::for_component(1, "pi")))
     }
 
     #[test]
@@ -352,7 +337,7 @@ mod tests {
         assert!((pi.law.p - 0.04).abs() < 1e-15);
         let (now, packet) = (Time::ZERO, Packet::default());
         let mut rng = Rng::for_component(1, "pi");
-        pi.depart(now, &packet, now, &mut Fake::of(20, 0), &mut rng, &mut Silent);
+        pi.depart(&packet, At::silent(now, &mut Fake::of(20, 0), &mut rng).since(now));
         tick(&mut pi);
         assert!((pi.law.p - 0.03).abs() < 1e-15, "0.04 + 0.002 · 0 − 0.001 · 10");
     }
@@ -397,7 +382,7 @@ mod tests {
                 if n % 5 == 0 {
                     pi.tick(Time::ZERO, &mut Outbox::default());
                 }
-                match pi.arrive(Time::ZERO, &Packet::default(), &mut queue, &mut rng, &mut Silent) {
+                match pi.arrive(&Packet::default(), At::silent(Time::ZERO, &mut queue, &mut rng)) {
                     Admission::Admit => {
                         queue.packets[0] += 1;
                         '.'

@@ -340,29 +340,14 @@ impl Aqm for Pie {
         self.control.marks()
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let (packets, bytes, fits) = (queue.packets(), queue.bytes(), queue.fits(packet.size));
-        self.vars.arrive(&self.control, packet, QueueState { packets, bytes, fits }, rng, why)
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let (packets, bytes, fits) = (at.queue.packets(), at.queue.bytes(), at.queue.fits(packet.size));
+        self.vars.arrive(&self.control, packet, QueueState { packets, bytes, fits }, at.rng, at.why)
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        self.vars.depart(&self.control.params, now, packet.size, since, queue.bytes());
-        why.note("sojourn", (now - since).secs());
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        self.vars.depart(&self.control.params, at.now, packet.size, at.since, at.queue.bytes());
+        at.why.note("sojourn", (at.now - at.since).secs());
         Departure::Send
     }
 }

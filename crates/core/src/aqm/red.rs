@@ -153,17 +153,10 @@ impl<R: Variant> Aqm for Red<R> {
     }
 
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let test = self.test(now, packet, queue, rng, why);
-        match self.law.conclude(packet, 0, test, queue.fits(packet.size)) {
-            Admission::Drop(Cause::OVERFLOW) => self.make_room(packet, queue, rng),
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let test = self.test(at.now, packet, at.queue, at.rng, at.why);
+        match self.law.conclude(packet, 0, test, at.queue.fits(packet.size)) {
+            Admission::Drop(Cause::OVERFLOW) => self.make_room(packet, at.queue, at.rng),
             verdict => verdict,
         }
     }

@@ -191,33 +191,18 @@ impl Aqm for Rem {
         self.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         self.law.count(packet.size);
         let p = self.law.p;
-        let verdict = by_chance(packet, queue, (p, self.ecn), why, |why| rng.chance("u", p, why));
+        let verdict = by_chance(packet, at.queue, (p, self.ecn), at.why, |why| at.rng.chance("u", p, why));
         if !matches!(verdict, Admission::Drop(_)) {
-            self.waiting = self.law.unit.length(queue) + self.law.unit.added_by(packet.size);
+            self.waiting = self.law.unit.length(at.queue) + self.law.unit.added_by(packet.size);
         }
         verdict
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
-        self.waiting = self.law.unit.length(queue);
+    fn depart(&mut self, _: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        self.waiting = self.law.unit.length(at.queue);
         Departure::Send
     }
 }

@@ -289,19 +289,12 @@ impl Aqm for Sfb {
         self.params.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        self.move_hashes(now, queue, rng);
-        if !queue.fits(packet.size) {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        self.move_hashes(at.now, at.queue, at.rng);
+        if !at.queue.fits(packet.size) {
             return Admission::Drop(Cause::OVERFLOW);
         }
-        let verdict = self.decide(now, packet, rng, why);
+        let verdict = self.decide(at.now, packet, at.rng, at.why);
         if !matches!(verdict, Admission::Drop(_)) {
             self.now_used.bins(packet.flow).for_each(|bin| bin.packets += 1);
             if self.warming {
@@ -311,15 +304,7 @@ impl Aqm for Sfb {
         verdict
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        _: Time,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, packet: &Packet, _: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         // A queue taken over from another discipline has packets that no bin has counted.
         let fewer = |bin: &mut Bin| bin.packets = bin.packets.saturating_sub(1);
         self.now_used.bins(packet.flow).for_each(fewer);

@@ -304,18 +304,11 @@ impl Aqm for Sfq {
         self.slots.all.len() as u32 * if self.perturb.is_some() { 2 } else { 1 }
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        self.perturb(now, queue, rng);
-        let hash = self.hash.queue(packet.flow, rng);
-        why.note("longest", f64::from(self.slots.longest));
-        let alone = match queue.limit() {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        self.perturb(at.now, at.queue, at.rng);
+        let hash = self.hash.queue(packet.flow, at.rng);
+        at.why.note("longest", f64::from(self.slots.longest));
+        let alone = match at.queue.limit() {
             Backlog::Packets(n) => n >= 1.0,
             Backlog::Bytes(n) => n >= f64::from(packet.size),
         };
@@ -323,20 +316,20 @@ impl Aqm for Sfq {
             return Admission::Drop(Cause::OVERFLOW);
         };
         let joins = self.queue_of(slot);
-        why.note("flow_queue", f64::from(joins));
-        why.note("flow_backlog", queue.bytes_in(joins) as f64);
+        at.why.note("flow_queue", f64::from(joins));
+        at.why.note("flow_backlog", at.queue.bytes_in(joins) as f64);
         if self.slots.all[slot as usize].length >= self.depth {
             if !self.headdrop {
                 self.too_deep += 1;
                 return Admission::Drop(Cause::OVERFLOW);
             }
             // The head goes in its favour: the length stays.
-            queue.evict_from(joins, End::Head);
+            at.queue.evict_from(joins, End::Head);
         } else {
             self.joined(slot);
         }
-        queue.join(joins);
-        if queue.fits(packet.size) || self.make_room(queue, slot, packet.size) {
+        at.queue.join(joins);
+        if at.queue.fits(packet.size) || self.make_room(at.queue, slot, packet.size) {
             return Admission::Admit;
         }
         Admission::Drop(Cause::OVERFLOW)
@@ -356,17 +349,9 @@ impl Aqm for Sfq {
         }
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        _: Time,
-        _: &mut Q,
-        _: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         let slot = self.serving;
-        why.note("credits", self.slots.all[slot as usize].allot as f64);
+        at.why.note("credits", self.slots.all[slot as usize].allot as f64);
         self.lost_one(slot);
         if self.slots.all[slot as usize].length == 0 {
             self.leave();

@@ -302,25 +302,18 @@ impl Aqm for VirtualQueue {
     }
 
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         let VirtualQueue { law, backlog } = self;
-        backlog.drain(now);
-        if why.asks() {
-            why.note("virtual_backlog", backlog.at(now));
+        backlog.drain(at.now);
+        if at.why.asks() {
+            at.why.note("virtual_backlog", backlog.at(at.now));
         }
-        match each_law!(law, law => law.arrive(now, packet, backlog, rng, why)) {
+        match each_law!(law, law => law.arrive(packet, At::new(at.now, backlog, at.rng, at.why))) {
             Admission::Drop(Cause::OVERFLOW) => Admission::Drop(POLICED),
             Admission::Drop(cause) => Admission::Drop(cause),
-            _ if !queue.fits(packet.size) => Admission::Drop(Cause::OVERFLOW),
+            _ if !at.queue.fits(packet.size) => Admission::Drop(Cause::OVERFLOW),
             accepted => {
-                backlog.add(now, packet.size, packet.colour);
+                backlog.add(at.now, packet.size, packet.colour);
                 accepted
             }
         }

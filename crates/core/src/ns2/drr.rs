@@ -83,25 +83,18 @@ impl Aqm for Drr {
         self.ring.len()
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         let bucket = hash(self.addresses.of(packet).0) % self.ring.len();
-        queue.join(bucket);
-        if queue.packets_in(bucket) == 0 {
+        at.queue.join(bucket);
+        if at.queue.packets_in(bucket) == 0 {
             self.ring.activate(bucket);
             self.turns[bucket as usize].deficit = 0;
         }
-        while !queue.fits(packet.size) {
+        while !at.queue.fits(packet.size) {
             let own = |q: u32| if q == bucket { u64::from(packet.size) } else { 0 };
-            let Some(fat) = self.ring.first_most(|q| queue.bytes_in(q) + own(q)) else { break };
-            let evicted = queue.evict_from(fat, End::Head).is_some();
-            if queue.packets_in(fat) == 0 && (fat != bucket || !evicted) {
+            let Some(fat) = self.ring.first_most(|q| at.queue.bytes_in(q) + own(q)) else { break };
+            let evicted = at.queue.evict_from(fat, End::Head).is_some();
+            if at.queue.packets_in(fat) == 0 && (fat != bucket || !evicted) {
                 self.ring.leave(fat);
             }
             if !evicted {
@@ -127,20 +120,12 @@ impl Aqm for Drr {
         }
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        _: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         if let Some(bucket) = self.ring.current() {
             let turn = &mut self.turns[bucket as usize];
-            why.note("credits", turn.deficit as f64);
+            at.why.note("credits", turn.deficit as f64);
             turn.deficit -= i64::from(packet.size);
-            if queue.packets_in(bucket) == 0 {
+            if at.queue.packets_in(bucket) == 0 {
                 *turn = Turn::default();
                 self.ring.leave(bucket);
             }

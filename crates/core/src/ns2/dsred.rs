@@ -236,36 +236,29 @@ impl Aqm for DsRed {
         true
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let secs = self.secs(now);
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let secs = self.secs(at.now);
         let colour = packet.colour as usize;
-        if !queue.fits(packet.size) {
+        if !at.queue.fits(packet.size) {
             self.stats[colour].overflow += 1;
             return Admission::Drop(Cause::OVERFLOW);
         }
-        let lengths = Colour::ALL.map(|c| f64::from(queue.packets_of(c)));
+        let lengths = Colour::ALL.map(|c| f64::from(at.queue.packets_of(c)));
         self.update(secs, colour, lengths);
         let l = &mut self.vars.level[colour];
-        why.note("queued", self.averages.lengths(lengths)[colour]);
-        why.note("avg", l.avg);
+        at.why.note("queued", self.averages.lengths(lengths)[colour]);
+        at.why.note("avg", l.avg);
         if l.avg <= l.min_th {
             l.count = BELOW;
         } else if l.avg <= l.max_th {
             l.count = l.count.saturating_add(1);
             let (p_b, p_a) = l.p_a();
             self.division_by_zero += u64::from(p_a.is_infinite());
-            let u = rng.uniform();
-            why.note("count", f64::from(l.count));
-            why.note("p_b", p_b);
-            why.note("p_a", p_a);
-            why.note("u", u);
+            let u = at.rng.uniform();
+            at.why.note("count", f64::from(l.count));
+            at.why.note("p_b", p_b);
+            at.why.note("p_a", p_a);
+            at.why.note("u", u);
             if u <= p_a {
                 l.count = 0;
                 self.stats[colour].early += 1;
@@ -282,17 +275,9 @@ impl Aqm for DsRed {
         Admission::Admit
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        _: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
-        let secs = self.secs(now);
-        let waits = Colour::ALL.map(|c| queue.packets_of(c) > 0);
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        let secs = self.secs(at.now);
+        let waits = Colour::ALL.map(|c| at.queue.packets_of(c) > 0);
         let colour = packet.colour as usize;
         if !waits[colour] {
             let level = &mut self.vars.level;

@@ -87,22 +87,15 @@ impl Aqm for Fq {
         self.flows.len() as u32
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         let flow = packet.flow.0 % self.flow_queues();
-        let waiting = queue.packets_in(flow);
-        if u64::from(waiting) >= self.flow_limit || !queue.fits(packet.size) {
+        let waiting = at.queue.packets_in(flow);
+        if u64::from(waiting) >= self.flow_limit || !at.queue.fits(packet.size) {
             return Admission::Drop(Cause::OVERFLOW);
         }
-        queue.join(flow);
+        at.queue.join(flow);
         if waiting == 0 {
-            self.heads(flow, now);
+            self.heads(flow, at.now);
         }
         Admission::Admit
     }
@@ -119,18 +112,10 @@ impl Aqm for Fq {
         Some(flow)
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        _: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         let flow = packet.flow.0 % self.flow_queues();
-        if queue.packets_in(flow) > 0 {
-            self.heads(flow, now);
+        if at.queue.packets_in(flow) > 0 {
+            self.heads(flow, at.now);
         }
         Departure::Send
     }

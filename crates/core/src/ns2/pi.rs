@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
     use crate::aqm::pi::{Params, Pi};
-    use crate::aqm::{Aqm, EARLY};
+    use crate::aqm::{Aqm, At, EARLY};
     use crate::packet::{Ecn, Packet};
     use crate::params::{Build, Context};
     use crate::queue::fake::Fake;
@@ -73,7 +73,7 @@ mod tests {
     /// Whether an arrival at this queue takes a number.
     fn draws(pi: &mut Pi<QueuePi>, queue: &mut Fake) -> bool {
         let (mut used, mut fresh) = (rng(), rng());
-        pi.arrive(Time::ZERO, &Packet::default(), queue, &mut used, &mut Silent);
+        pi.arrive(&Packet::default(), At::silent(Time::ZERO, queue, &mut used));
         used.uniform() != fresh.uniform()
     }
 
@@ -87,7 +87,7 @@ mod tests {
         // The law itself draws only where that is open.
         let (mut used, mut fresh) = (rng(), rng());
         let packet = Packet::default();
-        params().build(&CONTEXT).arrive(Time::ZERO, &packet, &mut Fake::of(0, 0), &mut used, &mut Silent);
+        params().build(&CONTEXT).arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(0, 0), &mut used));
         assert_eq!(used.uniform(), fresh.uniform());
     }
 
@@ -98,7 +98,7 @@ mod tests {
         pi.law.sample(10_000);
         let mut arrive = |ecn| {
             let packet = Packet { ecn, ..Packet::default() };
-            pi.arrive(Time::ZERO, &packet, &mut Fake::of(5, 0), &mut rng(), &mut Silent)
+            pi.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(5, 0), &mut rng()))
         };
         assert_eq!(arrive(Ecn::NotCapable), Admission::Drop(EARLY));
         assert_eq!(arrive(Ecn::Ect0), Admission::Mark);

@@ -363,7 +363,7 @@ mod tests {
                     now += gap;
                     let mut queue = crate::queue::fake::Fake::of(q, 0);
                     let packet = crate::packet::Packet { size: 1000, ..Default::default() };
-                    crate::aqm::Aqm::arrive(&mut red, crate::units::Time(now), &packet, &mut queue, &mut rng, &mut Silent)
+                    crate::aqm::Aqm::arrive(&mut red, &packet, crate::aqm::At::silent(crate::units::Time(now), &mut queue, &mut rng))
                 }).collect::<Vec<_>>()
             };
             prop_assert_eq!(run(), run());

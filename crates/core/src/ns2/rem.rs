@@ -107,42 +107,27 @@ impl Aqm for Rem {
         self.marks
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         self.law.count(packet.size);
-        let with_it = self.law.unit.length(queue) + self.law.unit.added_by(packet.size);
-        let full = match (bytes(queue.limit(), self.law.unit), queue.limit()) {
+        let with_it = self.law.unit.length(at.queue) + self.law.unit.added_by(packet.size);
+        let full = match (bytes(at.queue.limit(), self.law.unit), at.queue.limit()) {
             (Some(limit), _) => with_it >= limit,
             (None, Backlog::Packets(n)) => with_it as f64 >= n.floor(),
-            (None, Backlog::Bytes(_)) => !queue.fits(packet.size),
+            (None, Backlog::Bytes(_)) => !at.queue.fits(packet.size),
         };
         if full {
             return Admission::Drop(Cause::OVERFLOW);
         }
-        if !self.marks && self.chooses(packet.size, rng, why) {
+        if !self.marks && self.chooses(packet.size, at.rng, at.why) {
             return Admission::Drop(EARLY);
         }
         self.waiting = with_it;
         Admission::Admit
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        _: Time,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        self.waiting = self.law.unit.length(queue);
-        if self.marks && self.chooses(packet.size, rng, why) && packet.ecn.can_mark() {
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        self.waiting = self.law.unit.length(at.queue);
+        if self.marks && self.chooses(packet.size, at.rng, at.why) && packet.ecn.can_mark() {
             return Departure::Mark;
         }
         Departure::Send
@@ -195,12 +180,12 @@ mod tests {
 
     fn arrive(rem: &mut Rem, queue: &mut Fake, rng: &mut Rng) -> Admission {
         let packet = Packet { size: 1000, ..Packet::default() };
-        rem.arrive(Time::ZERO, &packet, queue, rng, &mut Silent)
+        rem.arrive(&packet, At::silent(Time::ZERO, queue, rng))
     }
 
     fn depart(rem: &mut Rem, ecn: Ecn, rng: &mut Rng) -> Departure {
         let packet = Packet { size: 1000, ecn, ..Packet::default() };
-        rem.depart(Time::ZERO, &packet, Time::ZERO, &mut Fake::of(1, 0), rng, &mut Silent)
+        rem.depart(&packet, At::silent(Time::ZERO, &mut Fake::of(1, 0), rng).since(Time::ZERO))
     }
 
     #[test]

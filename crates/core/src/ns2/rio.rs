@@ -123,14 +123,13 @@ mod tests {
     use Colour::{Green as I, Yellow as O};
 
     use super::*;
-    use crate::aqm::Aqm;
     use crate::aqm::red::common::{Common, Thresholds};
     use crate::aqm::red::rio::{AvgUpdate, Params, Rio};
+    use crate::aqm::{Aqm, At};
     use crate::packet::{Colour, Packet};
     use crate::params::Context;
     use crate::queue::fake::Fake;
     use crate::units::{Bytes, Rate};
-    use crate::verdict::Silent;
 
     const MS: u64 = 1_000_000_000;
 
@@ -163,7 +162,7 @@ mod tests {
         mut queue: Fake,
     ) -> [f64; 2] {
         let packet = Packet { size: 1000, colour, ..Packet::default() };
-        rio.arrive(Time(at), &packet, &mut queue, &mut Rng::for_component(1, "rio"), &mut Silent);
+        rio.arrive(&packet, At::silent(Time(at), &mut queue, &mut Rng::for_component(1, "rio")));
         rio.law.vars.avg
     }
 

@@ -77,21 +77,14 @@ impl Aqm for Sfq {
         self.ring.len()
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         let (from, to) = self.addresses.of(packet);
         let bucket = hash(from, to) % self.ring.len();
-        let (used, left) = (queue.packets_in(bucket), self.most.saturating_sub(queue.packets()));
+        let (used, left) = (at.queue.packets_in(bucket), self.most.saturating_sub(at.queue.packets()));
         if used >= left >> 1 || (left < self.ring.len() && used > self.fair_share) || left == 0 {
             return Admission::Drop(Cause::OVERFLOW);
         }
-        queue.join(bucket);
+        at.queue.join(bucket);
         if used == 0 {
             self.ring.activate(bucket);
         }
@@ -102,17 +95,9 @@ impl Aqm for Sfq {
         self.ring.current()
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: Time,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, _: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         if let Some(bucket) = self.ring.current() {
-            if queue.packets_in(bucket) == 0 {
+            if at.queue.packets_in(bucket) == 0 {
                 self.ring.leave(bucket);
             } else {
                 self.ring.turn();

@@ -86,7 +86,7 @@ impl<T: Item> Fifo<T> {
         let colour = packet.colour as usize;
         self.counts.arrived[colour] += 1;
         self.counts.arrived_bytes[colour] += u64::from(packet.size);
-        let mut verdict = aqm.arrive(now, packet, self, rng, why);
+        let mut verdict = aqm.arrive(packet, At::new(now, self, rng, why));
         if !matches!(verdict, Admission::Drop(_)) && !self.fits(packet.size) {
             verdict = Admission::Drop(Cause::OVERFLOW);
         }

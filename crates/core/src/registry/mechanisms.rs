@@ -275,7 +275,8 @@ impl AnyMarker {
     }
 }
 
-/// A decision as a function of its own: inlined into one function, each would save the registers that any of them needs.
+/// A decision as a function of its own: inlined into one function, each would save the registers that any of them needs. What it decides
+/// with comes in registers.
 trait Apart: Aqm + Sized {
     #[inline(never)]
     fn arrive_apart<Q: Queue, W: Why>(
@@ -286,7 +287,7 @@ trait Apart: Aqm + Sized {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        self.arrive(now, packet, queue, rng, why)
+        self.arrive(packet, At::new(now, queue, rng, why))
     }
 }
 
@@ -295,15 +296,10 @@ impl<A: Aqm> Apart for A {}
 impl AnyAqm {
     /// Decides on an arrival.
     #[inline(always)]
-    pub fn arrive<Q: Queue, W: Why>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        each_aqm!(self, m => m.arrive_apart(now, packet, queue, rng, why), m.arrive_dyn(now, packet, queue, rng, why))
+    pub fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue, impl Why>) -> Admission {
+        let At { now, queue, rng, why, .. } = at;
+        each_aqm!(self, m => m.arrive_apart(now, packet, queue, rng, why),
+            m.arrive_dyn(packet, At::new(now, queue, rng, why)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-use inprofile_core::aqm::Aqm;
+use inprofile_core::aqm::{Aqm, At};
 use inprofile_core::marker::{EDGE, Marker};
 use inprofile_core::mechanism::{FlowGauge, Gauge, Mechanism};
 use inprofile_core::packet::{Direction, FlowId, Packet};
@@ -338,24 +338,19 @@ impl Aqm for Instance {
         self.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let fits = queue.fits(packet.size);
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let fits = at.queue.fits(packet.size);
         if self.arrive.is_some() {
             let asked = Python::attach(|py| {
                 self.decide(
                     py,
                     ("arrive", |i| &i.arrive),
-                    now,
-                    rng,
-                    why,
-                    |random| Ok((now.secs(), PacketView(*packet), QueueView::of(queue, packet.size), random)),
+                    at.now,
+                    at.rng,
+                    at.why,
+                    |random| {
+                        Ok((at.now.secs(), PacketView(*packet), QueueView::of(at.queue, packet.size), random))
+                    },
                     |word| match word {
                         "accept" => Ok(Admission::Admit),
                         "mark" => Ok(Admission::Mark),
@@ -373,25 +368,17 @@ impl Aqm for Instance {
         if fits { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         let asked = Python::attach(|py| {
             self.decide(
                 py,
                 ("depart", |i| &i.depart),
-                now,
-                rng,
-                why,
+                at.now,
+                at.rng,
+                at.why,
                 |random| {
-                    let waited = now.since(since).secs();
-                    Ok((now.secs(), PacketView(*packet), waited, QueueView::of(queue, 0), random))
+                    let waited = at.now.since(at.since).secs();
+                    Ok((at.now.secs(), PacketView(*packet), waited, QueueView::of(at.queue, 0), random))
                 },
                 |word| match word {
                     "send" => Ok(Departure::Send),

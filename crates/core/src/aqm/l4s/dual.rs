@@ -157,26 +157,19 @@ impl<B: Base> Aqm for Dual<B> {
     }
 
     /// Figure 3.
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
-        if queue.idle_since().is_some() {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        if at.queue.idle_since().is_some() {
             self.order.rest();
         }
-        if !queue.fits(packet.size) {
+        if !at.queue.fits(packet.size) {
             self.overflow += 1;
             return Admission::Drop(Cause::OVERFLOW);
         }
         let kind = self.coupling.config().kind_of(packet.ecn);
-        if queue.packets_in(kind as u32) == 0 {
-            self.heads[kind] = Some(now);
+        if at.queue.packets_in(kind as u32) == 0 {
+            self.heads[kind] = Some(at.now);
         }
-        queue.join(kind as u32);
+        at.queue.join(kind as u32);
         Admission::Admit
     }
 
@@ -193,33 +186,25 @@ impl<B: Base> Aqm for Dual<B> {
 
     /// Figure 7, lines 4a to 17.
     #[inline(always)]
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         let kind = self.coupling.config().kind_of(packet.ecn);
-        self.heads[kind] = queue.head_since(kind as u32);
-        let waited = now.since(since).secs();
+        self.heads[kind] = at.queue.head_since(kind as u32);
+        let waited = at.now.since(at.since).secs();
         if B::MOVES_AT_DEPARTURE {
-            self.base.departs(kind, waited, self.delays(now)[1 - kind]);
+            self.base.departs(kind, waited, self.delays(at.now)[1 - kind]);
             self.note_overload(self.base.p_prime());
         }
         let p_prime = self.base.p_prime();
-        why.note("sojourn", waited);
-        why.note("p_prime", p_prime);
-        let native = if kind == L4S && queue.packets_in(L4S as u32) >= self.ramp.th_len {
+        at.why.note("sojourn", waited);
+        at.why.note("p_prime", p_prime);
+        let native = if kind == L4S && at.queue.packets_in(L4S as u32) >= self.ramp.th_len {
             self.ramp.at(waited)
         } else {
             0.0
         };
-        let waiting = queue.bytes() + u64::from(packet.size);
-        let verdict = self.coupling.decide(packet, (p_prime, native), waiting, rng, why);
-        if !matches!(verdict, Departure::Drop(_)) && queue.packets_in(1 - kind as u32) > 0 {
+        let waiting = at.queue.bytes() + u64::from(packet.size);
+        let verdict = self.coupling.decide(packet, (p_prime, native), waiting, at.rng, at.why);
+        if !matches!(verdict, Departure::Drop(_)) && at.queue.packets_in(1 - kind as u32) > 0 {
             self.order.sent(kind, packet.size);
         }
         verdict

@@ -84,39 +84,24 @@ impl Aqm for Pi2 {
         self.coupling.config().marks()
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
-        if !queue.fits(packet.size) {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        if !at.queue.fits(packet.size) {
             self.overflow += 1;
             return Admission::Drop(Cause::OVERFLOW);
         }
-        if queue.packets() == 0 {
-            self.head = Some(now);
+        if at.queue.packets() == 0 {
+            self.head = Some(at.now);
         }
         Admission::Admit
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        self.head = queue.head_since(0);
-        why.note("sojourn", now.since(since).secs());
+    fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        self.head = at.queue.head_since(0);
+        at.why.note("sojourn", at.now.since(at.since).secs());
         let p_prime = self.pi.p_prime();
-        why.note("p_prime", p_prime);
-        let waiting = queue.bytes() + u64::from(packet.size);
-        self.coupling.decide(packet, (p_prime, 0.0), waiting, rng, why)
+        at.why.note("p_prime", p_prime);
+        let waiting = at.queue.bytes() + u64::from(packet.size);
+        self.coupling.decide(packet, (p_prime, 0.0), waiting, at.rng, at.why)
     }
 }
 

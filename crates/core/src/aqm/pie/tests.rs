@@ -35,14 +35,14 @@ impl Bench {
     }
 
     fn arrive(&mut self, ecn: Ecn) -> Admission {
-        self.pie.arrive(self.now, &packet(ecn), &mut self.queue, &mut self.rng, &mut Silent)
+        self.pie.arrive(&packet(ecn), At::silent(self.now, &mut self.queue, &mut self.rng))
     }
 
     /// A packet leaves that has waited for so long.
     fn depart(&mut self, waited: Duration) {
         let since = self.now - waited;
         let p = packet(Ecn::NotCapable);
-        let sent = self.pie.depart(self.now, &p, since, &mut self.queue, &mut self.rng, &mut Silent);
+        let sent = self.pie.depart(&p, At::silent(self.now, &mut self.queue, &mut self.rng).since(since));
         assert_eq!(sent, Departure::Send);
     }
 

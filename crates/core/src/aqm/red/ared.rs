@@ -185,16 +185,9 @@ impl Aqm for Ared {
     }
 
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        why.note("max_p", self.max_p);
-        self.red.arrive(now, packet, queue, rng, why)
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        at.why.note("max_p", self.max_p);
+        self.red.arrive(packet, at)
     }
 
     fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {
@@ -239,7 +232,7 @@ mod tests {
         assert_eq!(ared.tick(now, &mut Outbox::default()), Some(now + p.interval));
         let each = lengths.iter().map(|q| {
             let packet = Packet { size: 1000, ..Packet::default() };
-            ared.arrive(now, &packet, &mut Fake::of(*q, 0), &mut rng, &mut Silent);
+            ared.arrive(&packet, At::silent(now, &mut Fake::of(*q, 0), &mut rng));
             now += p.interval;
             ared.tick(now, &mut Outbox::default());
             ared.red.law.config.curves[0].max_p
@@ -292,8 +285,8 @@ mod tests {
         for i in 0..2000u32 {
             let packet = Packet { size: 1000, ..Packet::default() };
             let q = 5 + i * 7 % 20;
-            let ours = ared.arrive(Time::ZERO, &packet, &mut Fake::of(q, 0), &mut a, &mut Silent);
-            assert_eq!(ours, red.arrive(Time::ZERO, &packet, &mut Fake::of(q, 0), &mut b, &mut Silent));
+            let ours = ared.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(q, 0), &mut a));
+            assert_eq!(ours, red.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(q, 0), &mut b)));
             drops += u32::from(ours != Admission::Admit);
         }
         assert!(drops > 100);

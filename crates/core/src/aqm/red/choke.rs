@@ -107,20 +107,13 @@ impl Aqm for Choke {
         self.law.config.rule.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let (arrival, avg) = self.law.look(now, packet, queue, why);
-        if avg > self.law.config.curves[0].min_th && self.draw(packet, queue, rng, why) {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let (arrival, avg) = self.law.look(at.now, packet, at.queue, at.why);
+        if avg > self.law.config.curves[0].min_th && self.draw(packet, at.queue, at.rng, at.why) {
             return Admission::Drop(MATCHED);
         }
-        let test = self.law.test(&arrival, rng, why);
-        self.law.conclude(packet, 0, test, queue.fits(packet.size))
+        let test = self.law.test(&arrival, at.rng, at.why);
+        self.law.conclude(packet, 0, test, at.queue.fits(packet.size))
     }
 
     fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {

@@ -174,31 +174,24 @@ impl Aqm for Dwred {
         self.law.config.rule.ecn
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let mut arrival = rio::arrival(now, packet, queue, false);
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let mut arrival = rio::arrival(at.now, packet, at.queue, false);
         let queued = arrival.lengths[OUT];
         arrival.lengths[IN] = queued;
         let avg = self.law.sample(&arrival);
-        self.unguided += u64::from(!self.guided(now));
-        let mut curve = self.curve(now);
-        why.note("queued", queued);
-        why.note("avg", avg);
-        why.note("max_th", curve.max_th);
+        self.unguided += u64::from(!self.guided(at.now));
+        let mut curve = self.curve(at.now);
+        at.why.note("queued", queued);
+        at.why.note("avg", avg);
+        at.why.note("max_th", curve.max_th);
         if arrival.colour == IN {
             let scaled = |threshold| {
                 if self.in_factor.is_finite() { self.in_factor * threshold } else { f64::INFINITY }
             };
             curve = Curve::new(scaled(curve.min_th), scaled(curve.max_th), curve.max_p);
         }
-        let test = self.law.test_by(&curve, &arrival, rng, why);
-        self.law.conclude(packet, arrival.colour, test, queue.fits(packet.size))
+        let test = self.law.test_by(&curve, &arrival, at.rng, at.why);
+        self.law.conclude(packet, arrival.colour, test, at.queue.fits(packet.size))
     }
 
     fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {

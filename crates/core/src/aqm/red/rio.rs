@@ -222,17 +222,10 @@ impl<R: Variant> Aqm for Rio<R> {
     }
 
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let arrival = self.sample(now, packet, queue, why);
-        let test = self.law.test(&arrival, rng, why);
-        let verdict = self.law.conclude(packet, arrival.colour, test, queue.fits(packet.size));
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let arrival = self.sample(at.now, packet, at.queue, at.why);
+        let test = self.law.test(&arrival, at.rng, at.why);
+        let verdict = self.law.conclude(packet, arrival.colour, test, at.queue.fits(packet.size));
         self.share(arrival.colour, verdict);
         self.watch(packet, verdict);
         verdict

@@ -237,21 +237,14 @@ impl<R: Variant> Aqm for RioPlusOut<R> {
     }
 
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let arrival = self.rio.sample(now, packet, queue, why);
-        let mut test = self.rio.law.test(&arrival, rng, why);
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
+        let arrival = self.rio.sample(at.now, packet, at.queue, at.why);
+        let mut test = self.rio.law.test(&arrival, at.rng, at.why);
         let third = test == EarlyTest::Pass && !packet.colour.is_in();
         if third {
-            test = self.test_out(packet, queue, rng, why);
+            test = self.test_out(packet, at.queue, at.rng, at.why);
         }
-        let verdict = self.rio.law.conclude(packet, arrival.colour, test, queue.fits(packet.size));
+        let verdict = self.rio.law.conclude(packet, arrival.colour, test, at.queue.fits(packet.size));
         self.rio.share(arrival.colour, verdict);
         self.rio.watch(packet, verdict);
         let failed = match test {

@@ -27,7 +27,7 @@ pub(crate) fn params(w_q: f64, gentle: bool) -> Params {
 
 fn arrive(red: &mut impl Aqm, at: u64, queue: &mut Fake, rng: &mut Rng, ecn: Ecn) -> Admission {
     let packet = Packet { size: 1000, ecn, ..Packet::default() };
-    red.arrive(Time(at), &packet, queue, rng, &mut Silent)
+    red.arrive(&packet, At::silent(Time(at), queue, rng))
 }
 
 /// With w_q = 1 the average is the queue: one verdict a length.
@@ -264,7 +264,7 @@ fn bytes_count_bytes_and_large_packets_go_first() {
         let mut red = p.build(&CONTEXT);
         let packet = Packet { size, ..Packet::default() };
         let early = (0..20_000).filter(|_| {
-            red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), rng, &mut Silent) == Drop(EARLY)
+            red.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(10, 0), rng)) == Drop(EARLY)
         });
         let early = early.count();
         assert_eq!(red.avg(), 10_000.0);
@@ -312,7 +312,7 @@ proptest! {
             let mut slow_rng = rng.clone();
             let mut notes = Notes::default();
             let packet = Packet { size: 1000, ..Packet::default() };
-            let fast = red.arrive(Time(now), &packet, &mut queue, &mut rng, &mut notes);
+            let fast = red.arrive(&packet, At::new(Time(now), &mut queue, &mut rng, &mut notes));
 
             samples.push(idle_ps.map_or(Sample::Length(f64::from(packets)), |ps| Sample::Idle(ps as f64 * 1e-9)));
             let avg = red.avg();

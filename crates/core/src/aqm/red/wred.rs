@@ -227,21 +227,15 @@ impl Aqm for Wred {
     }
 
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         let colour = packet.colour as usize;
         let in_bytes = self.law.config.rule.in_bytes;
-        let lengths = self.averages.lengths(Colour::ALL.map(|c| queue.length_of(c, in_bytes)));
-        let arrival = Arrival { now, colour, size: packet.size, lengths, idle: queue.idle_since() };
+        let lengths = self.averages.lengths(Colour::ALL.map(|c| at.queue.length_of(c, in_bytes)));
+        let arrival =
+            Arrival { now: at.now, colour, size: packet.size, lengths, idle: at.queue.idle_since() };
         let avg = self.law.sample(&arrival);
-        why.note("queued", lengths[colour]);
-        why.note("avg", avg);
+        at.why.note("queued", lengths[colour]);
+        at.why.note("avg", avg);
         if let Some(marks) = &mut self.marks {
             marks.law.sample(&arrival);
             let rule = &self.law.config.rule;
@@ -251,15 +245,15 @@ impl Aqm for Wred {
                 // Fig. 2: count is 0 after a drop at the curve's end, whatever it was before; a drop ends the gap, whichever curve it is by.
                 marks.law.vars.count[colour] = Count(0);
             } else if by_marks {
-                let test = match marks.law.test(&arrival, rng, why) {
+                let test = match marks.law.test(&arrival, at.rng, at.why) {
                     EarlyTest::Forced => EarlyTest::Early { markable: true },
                     test => test,
                 };
-                return marks.law.conclude(packet, colour, test, queue.fits(packet.size));
+                return marks.law.conclude(packet, colour, test, at.queue.fits(packet.size));
             }
         }
-        let test = self.law.test(&arrival, rng, why);
-        self.law.conclude(packet, colour, test, queue.fits(packet.size))
+        let test = self.law.test(&arrival, at.rng, at.why);
+        self.law.conclude(packet, colour, test, at.queue.fits(packet.size))
     }
 
     fn show_counts(&self, queue: &Counts, show: &mut dyn FnMut(&'static str, u64)) {

@@ -87,7 +87,7 @@ fn bytes_are_packets_of_the_mean_size() {
 
 fn arrive(rem: &mut Rem, queue: &mut Fake, ecn: Ecn) -> Admission {
     let packet = Packet { size: 1000, ecn, ..Packet::default() };
-    rem.arrive(Time::ZERO, &packet, queue, &mut Rng::for_component(1, "rem"), &mut Silent)
+    rem.arrive(&packet, At::silent(Time::ZERO, queue, &mut Rng::for_component(1, "rem")))
 }
 
 /// Every arrival counts, whatever becomes of it.
@@ -121,7 +121,7 @@ fn ticks_take_what_waits() {
     tick(&mut rem);
     assert!((rem.law.price - 2.5).abs() < 1e-12);
     let (now, packet) = (Time::ZERO, Packet::default());
-    rem.depart(now, &packet, now, &mut Fake::of(25, 0), &mut Rng::for_component(1, "rem"), &mut Silent);
+    rem.depart(&packet, At::silent(now, &mut Fake::of(25, 0), &mut Rng::for_component(1, "rem")).since(now));
     rem.law.came = 9.0;
     tick(&mut rem);
     assert!((rem.law.price - 2.25).abs() < 1e-12);
@@ -222,7 +222,7 @@ fn golden_sequence() {
             if n % 13 == 0 {
                 rem.tick(Time::ZERO, &mut Outbox::default());
             }
-            match rem.arrive(Time::ZERO, &Packet::default(), &mut queue, &mut rng, &mut Silent) {
+            match rem.arrive(&Packet::default(), At::silent(Time::ZERO, &mut queue, &mut rng)) {
                 Admission::Admit => {
                     queue.packets[0] += 1;
                     '.'

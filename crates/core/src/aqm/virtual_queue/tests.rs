@@ -241,7 +241,7 @@ fn real(law: &mut impl Aqm, arrivals: &[(u64, u32, usize, bool)]) -> Vec<Admissi
         let idle = queue.empty_since.filter(|_| queue.level() == 0);
         let mut seen = Seen(Fake { idle, ..Fake::of(0, 0) }, queue.level() as f64 / BYTE as f64);
         let colour = Colour::ALL[colour];
-        let verdict = law.arrive(Time(now), &packet(size, colour, ecn), &mut seen, &mut rng, &mut Silent);
+        let verdict = law.arrive(&packet(size, colour, ecn), At::silent(Time(now), &mut seen, &mut rng));
         if !matches!(verdict, Admission::Drop(_)) {
             queue.waiting.push_back((colour, u128::from(size) * BYTE));
             queue.empty_since = None;
@@ -259,7 +259,7 @@ fn virtually(params: &Params, arrivals: &[(u64, u32, usize, bool)]) -> Vec<Admis
     let mut verdict = |&(gap, size, colour, ecn): &(u64, u32, usize, bool)| {
         now += gap;
         let packet = packet(size, Colour::ALL[colour], ecn);
-        match aqm.arrive(Time(now), &packet, &mut Fake::of(0, 0), &mut rng, &mut Silent) {
+        match aqm.arrive(&packet, At::silent(Time(now), &mut Fake::of(0, 0), &mut rng)) {
             Admission::Drop(POLICED) => Admission::Drop(Cause::OVERFLOW),
             verdict => verdict,
         }
@@ -341,7 +341,7 @@ fn accepted(params: &Params, times: f64, (warm_up, seconds): (f64, f64)) -> f64 
     for i in 0..((warm_up + seconds) * 1e12 / gap) as u64 {
         let now = Time((i as f64 * gap) as u64);
         let packet = packet(1000, Colour::OUT, false);
-        let verdict = aqm.arrive(now, &packet, &mut Fake::of(0, 0), &mut rng, &mut Silent);
+        let verdict = aqm.arrive(&packet, At::silent(now, &mut Fake::of(0, 0), &mut rng));
         if now.secs() >= warm_up {
             all += 1.0;
             joined += f64::from(u8::from(verdict == Admission::Admit));
@@ -365,7 +365,7 @@ fn fixed_points() {
     let (mut sum, mut n) = (0.0, 0.0);
     for i in 0..50_000u64 {
         let now = Time(i * 800_000_000);
-        aqm.arrive(now, &packet(1000, Colour::OUT, false), &mut Fake::of(0, 0), &mut rng, &mut Silent);
+        aqm.arrive(&packet(1000, Colour::OUT, false), At::silent(now, &mut Fake::of(0, 0), &mut rng));
         if i > 10_000 {
             aqm.gauges(now, &mut |name, value| {
                 if name == "avg" {
@@ -386,7 +386,7 @@ fn drawn(law: Law) -> String {
     let verdict = |i: u64| {
         let colour = if i.is_multiple_of(3) { Colour::IN } else { Colour::OUT };
         let packet = packet(1000, colour, i.is_multiple_of(4));
-        match aqm.arrive(Time(i * 625_000_000), &packet, &mut Fake::of(0, 0), &mut rng, &mut Silent) {
+        match aqm.arrive(&packet, At::silent(Time(i * 625_000_000), &mut Fake::of(0, 0), &mut rng)) {
             Admission::Admit => '.',
             Admission::Mark => 'm',
             Admission::Drop(POLICED) => 'p',
@@ -431,7 +431,7 @@ fn counts_by_cause() {
             (real.limit, counts) = (0.0, checked(&aqm, &counts));
         }
         let packet = packet(1000, Colour::OUT, i % 2 == 0);
-        let verdict = aqm.arrive(Time(i / 40 * PS_PER_S), &packet, &mut real, &mut rng, &mut Silent);
+        let verdict = aqm.arrive(&packet, At::silent(Time(i / 40 * PS_PER_S), &mut real, &mut rng));
         count(&mut counts, packet.colour, verdict);
     }
     assert_eq!(shown(&aqm, &counts)["overflow"], 20, "the real queue takes nothing any more");
@@ -445,7 +445,10 @@ fn figures_behind_a_verdict() {
     let mut notes = Notes::default();
     for _ in 0..2 {
         notes.clear();
-        aqm.arrive(Time::ZERO, &packet(500, Colour::IN, false), &mut Fake::of(9, 9), &mut rng, &mut notes);
+        aqm.arrive(
+            &packet(500, Colour::IN, false),
+            At::new(Time::ZERO, &mut Fake::of(9, 9), &mut rng, &mut notes),
+        );
     }
     assert_eq!(notes.items()[0], ("virtual_backlog", 0.5));
     let mut shown = Vec::new();

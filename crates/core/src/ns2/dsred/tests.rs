@@ -40,12 +40,12 @@ fn packet(colour: Colour) -> Packet {
 }
 
 fn arrive(q: &mut DsRed, ms: u64, colour: Colour, waiting: [u32; 3], rng: &mut Rng) -> Admission {
-    q.arrive(Time(ms * MS), &packet(colour), &mut of(waiting), rng, &mut Silent)
+    q.arrive(&packet(colour), At::silent(Time(ms * MS), &mut of(waiting), rng))
 }
 
 fn depart(q: &mut DsRed, ms: u64, colour: Colour, left: [u32; 3]) {
     let mut rng = crate::ns2::stream(1);
-    q.depart(Time(ms * MS), &packet(colour), Time::ZERO, &mut of(left), &mut rng, &mut Silent);
+    q.depart(&packet(colour), At::silent(Time(ms * MS), &mut of(left), &mut rng).since(Time::ZERO));
 }
 
 /// On the thresholds: min_th itself never drops, max_th itself only by chance; that is where WRED differs.
@@ -68,7 +68,7 @@ fn cut_off_and_unseen() {
     let mut q = p.build(&CONTEXT);
     assert_eq!((q.vars.level[1].min_th, q.vars.level[1].max_th), (10.0, 20.0));
     let mut full = Fake { limit: 15.0, ..of([0, 15, 0]) };
-    let verdict = q.arrive(Time::ZERO, &packet(Y), &mut full, &mut crate::ns2::stream(1), &mut Silent);
+    let verdict = q.arrive(&packet(Y), At::silent(Time::ZERO, &mut full, &mut crate::ns2::stream(1)));
     assert_eq!(verdict, Drop(Cause::OVERFLOW));
     assert_eq!(q.vars.level[1].avg, 0.0);
     let fault = |min, max| Params { red: Some(thresholds(min, max, 0.1)), ..p.clone() }.check(&CONTEXT);
@@ -134,7 +134,7 @@ fn a_late_first_packet_counts_as_one() {
     let mut q = p.build(&CONTEXT);
     let mut notes = Notes::default();
     let second = |q: &mut DsRed, notes: &mut Notes| {
-        q.arrive(Time::ZERO, &packet(Y), &mut of([15, 0, 0]), &mut crate::ns2::stream(7), notes)
+        q.arrive(&packet(Y), At::new(Time::ZERO, &mut of([15, 0, 0]), &mut crate::ns2::stream(7), notes))
     };
     second(&mut q, &mut notes);
     let noted_of = |what| noted(&notes, what).expect("between the thresholds");
@@ -180,7 +180,7 @@ proptest! {
                 if samples { slow[i] = 0.9 * slow[i] + 0.1 * f64::from(sums[i]); }
             }
             let mut notes = Notes::default();
-            let verdict = q.arrive(Time::ZERO, &packet(Colour::ALL[colour]), &mut of(waiting), &mut rng, &mut notes);
+            let verdict = q.arrive(&packet(Colour::ALL[colour]), At::new(Time::ZERO, &mut of(waiting), &mut rng, &mut notes));
             let l = q.vars.level[colour];
             prop_assert!((l.avg - slow[colour]).abs() < 1e-4);
             let drawn = noted(&notes, "u");

@@ -59,7 +59,8 @@ impl<T: Item> Fifo<T> {
         }
         each_aqm!(aqm, law => law.serve(now, self, as_packet, rng, why, dropped), {
             let mut item = self.take_next(|queue| law.next_queue_dyn(now, queue, rng))?;
-            let verdict = law.depart_dyn(now, &as_packet(&item), item.since(), self, rng, why);
+            let at = At { now, since: item.since(), queue: self as &mut dyn Queue, rng, why: why as &mut dyn Why };
+            let verdict = law.depart_dyn(&as_packet(&item), at);
             *dropped = self.settle(&mut item, verdict);
             Some(item)
         })
@@ -115,7 +116,7 @@ trait Serve: Aqm + Sized {
         dropped: &mut Option<Cause>,
     ) -> Option<T> {
         let mut item = queue.take_next(|queue| self.next_queue(now, queue, rng))?;
-        let verdict = self.depart(now, &as_packet(&item), item.since(), queue, rng, why);
+        let verdict = self.depart(&as_packet(&item), At::new(now, queue, rng, why).since(item.since()));
         *dropped = queue.settle(&mut item, verdict);
         Some(item)
     }

@@ -18,26 +18,11 @@ impl Aqm for Told {
         true
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, _: &Packet, _: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         self.admit.pop_front().unwrap_or(Admission::Admit)
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: Time,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, _: &Packet, _: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         self.send.pop_front().unwrap_or(Departure::Send)
     }
 }

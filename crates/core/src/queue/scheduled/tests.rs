@@ -176,26 +176,11 @@ impl Aqm for Thinning {
         true
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, _: &Packet, _: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         Admission::Admit
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: Time,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
+    fn depart(&mut self, _: &Packet, _: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         self.0 = !self.0;
         if self.0 { Departure::Drop(EARLY) } else { Departure::Send }
     }
@@ -295,27 +280,12 @@ impl Aqm for Sojourns {
         true
     }
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        _: Time,
-        _: &Packet,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Admission {
+    fn arrive(&mut self, _: &Packet, _: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         Admission::Admit
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        _: &Packet,
-        since: Time,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
-        self.0.lock().unwrap().push(now.since(since).0);
+    fn depart(&mut self, _: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
+        self.0.lock().unwrap().push(at.now.since(at.since).0);
         Departure::Send
     }
 }

@@ -39,7 +39,7 @@ fn tell(aqm: &mut Dwred, ms: u64, value: f64) {
 fn offer(aqm: &mut Dwred, ms: u64, colour: Colour, waiting: u32, rng: &mut Rng) -> Admission {
     let packet = Packet { size: 1000, colour, ..Packet::default() };
     let mut queue = Fake { limit: 100.0, ..Fake::of(0, waiting) };
-    aqm.arrive(at(ms), &packet, &mut queue, rng, &mut Silent)
+    aqm.arrive(&packet, At::silent(at(ms), &mut queue, rng))
 }
 
 fn gauge(aqm: &Dwred, ms: u64, name: &str) -> f64 {
@@ -182,7 +182,7 @@ fn ecn_marks_what_chance_picks_if_it_is_on() {
         let packet = Packet { size: 1000, colour: O, ecn: capable, ..Packet::default() };
         let mut counts = Counts::default();
         for _ in 0..1000 {
-            let verdict = aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
+            let verdict = aqm.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(0, 30), &mut rng));
             count(&mut counts, O, verdict);
         }
         let counted = shown(&aqm, &counts);

@@ -32,7 +32,7 @@ fn params(w_q: f64) -> Params {
 
 fn arrive(rio: &mut impl Aqm, at: u64, colour: Colour, queue: &mut Fake, rng: &mut Rng) -> Admission {
     let packet = Packet { size: 1000, colour, ..Packet::default() };
-    rio.arrive(Time(at), &packet, queue, rng, &mut Silent)
+    rio.arrive(&packet, At::silent(Time(at), queue, rng))
 }
 
 /// (colour, IN waiting, OUT waiting) → verdict; with w_q = 1 the averages are the lengths.
@@ -169,7 +169,7 @@ fn ecn_marks_what_chance_picks_if_it_is_on() {
         let packet = Packet { size: 1000, colour: O, ecn: capable, ..Packet::default() };
         let mut counts = Counts::default();
         for _ in 0..1000 {
-            let verdict = rio.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
+            let verdict = rio.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(0, 30), &mut rng));
             count(&mut counts, O, verdict);
         }
         let counted = shown(&rio, &counts);
@@ -250,8 +250,8 @@ proptest! {
             let (ins, outs) = if out { (0, outs) } else { (ins, 0) };
             let (mut queue, _) = queue_of(now, gap, ins, outs, idle);
             let packet = Packet { size: 1000, colour, ..Packet::default() };
-            let one = rio.arrive(Time(now), &packet, &mut queue, &mut a, &mut Silent);
-            let other = red.arrive(Time(now), &packet, &mut queue, &mut b, &mut Silent);
+            let one = rio.arrive(&packet, At::silent(Time(now), &mut queue, &mut a));
+            let other = red.arrive(&packet, At::silent(Time(now), &mut queue, &mut b));
             prop_assert_eq!(one, other);
         }
     }
@@ -272,7 +272,7 @@ proptest! {
             let mut slow_rng = rng.clone();
             let mut notes = Notes::default();
             let packet = Packet { size: 1000, colour, ..Packet::default() };
-            let fast = rio.arrive(Time(now), &packet, &mut queue, &mut rng, &mut notes);
+            let fast = rio.arrive(&packet, At::new(Time(now), &mut queue, &mut rng, &mut notes));
 
             let sample = |q: u32| idle.map_or(Sample::Length(f64::from(q)), |ps| Sample::Idle(ps as f64 * 1e-9));
             // Kim 1999, §2.2: "if it is an IN packet, the router calculates avg_in; if it is an OUT packet, … avg_total".

@@ -41,7 +41,7 @@ fn offer(
     why: &mut impl Why,
 ) -> Admission {
     let packet = Packet { size: 1000, colour, ..Packet::default() };
-    aqm.arrive(Time::ZERO, &packet, queue, rng, why)
+    aqm.arrive(&packet, At::new(Time::ZERO, queue, rng, why))
 }
 
 /// (colour, IN waiting, OUT waiting) → verdict; with w_q = 1 the averages are the lengths.
@@ -171,7 +171,7 @@ fn what_it_marks_is_counted_with_rios() {
         let packet = Packet { size: 1000, colour: O, ecn, ..Packet::default() };
         let mut counts = QueueCounts::default();
         let verdicts = (0..500).filter(|_| {
-            let verdict = aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 20), &mut rng, &mut Silent);
+            let verdict = aqm.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(0, 20), &mut rng));
             count(&mut counts, O, verdict);
             verdict == Admission::Mark
         });
@@ -202,7 +202,7 @@ fn what_each_flow_sees_of_out_packets_can_be_watched() {
     for (flow, colour, ins, outs) in [(1, I, 3, 4), (1, I, 3, 8), (2, I, 9, 20), (1, O, 0, 9), (2, I, 180, 1)]
     {
         let packet = Packet { flow: FlowId(flow), size: 1000, colour, ..Packet::default() };
-        aqm.arrive(Time::ZERO, &packet, &mut Fake::of(ins, outs), &mut rng, &mut Silent);
+        aqm.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(ins, outs), &mut rng));
     }
     let mut rows = Vec::new();
     aqm.flow_gauges(Time::ZERO, &mut |flow, what, mean| rows.push((flow.0, what, mean)));
@@ -273,10 +273,10 @@ proptest! {
             };
             let outs = if idle.is_some() { 0 } else { outs };
             let mut of_out = Fake { idle: idle.map(|_| since), ..Fake::of(0, outs) };
-            alone.arrive(now, &Packet::default(), &mut of_out, &mut rng, &mut Silent);
+            alone.arrive(&Packet::default(), At::silent(now, &mut of_out, &mut rng));
             let slow = alone.avg();
             let packet = Packet { size: 1000, colour, ..Packet::default() };
-            aqm.arrive(now, &packet, &mut queue, &mut rng, &mut Silent);
+            aqm.arrive(&packet, At::silent(now, &mut queue, &mut rng));
             let [ins, total] = aqm.rio.law.vars.avg;
             prop_assert!((total - ins - slow).abs() < 1e-9, "{} and {slow}", total - ins);
         }

@@ -41,7 +41,7 @@ fn of(colours: [u32; 3]) -> Fake {
 
 fn arrive(wred: &mut Wred, at: u64, colour: Colour, queue: &mut Fake, rng: &mut Rng) -> Admission {
     let packet = Packet { size: 1000, colour, ..Packet::default() };
-    wred.arrive(Time(at), &packet, queue, rng, &mut Silent)
+    wred.arrive(&packet, At::silent(Time(at), queue, rng))
 }
 
 /// RFC 2597 §4: levels of drop precedence. (colour, green, yellow and red waiting) → verdict; with w_q = 1 the averages are the lengths.
@@ -121,11 +121,11 @@ fn marks_where_ecn_is_on() {
     let mut rng = Rng::for_component(1, "wred");
     let packet = Packet { size: 1000, colour: R, ecn: Ecn::Ect0, ..Packet::default() };
     let verdicts: Vec<_> = (0..200)
-        .map(|_| wred.arrive(Time::ZERO, &packet, &mut of([0, 9, 0]), &mut rng, &mut Silent))
+        .map(|_| wred.arrive(&packet, At::silent(Time::ZERO, &mut of([0, 9, 0]), &mut rng)))
         .collect();
     assert!(verdicts.contains(&Admission::Mark));
     assert!(!verdicts.contains(&Drop(EARLY)));
-    assert_eq!(wred.arrive(Time::ZERO, &packet, &mut of([0, 10, 0]), &mut rng, &mut Silent), Drop(FORCED));
+    assert_eq!(wred.arrive(&packet, At::silent(Time::ZERO, &mut of([0, 10, 0]), &mut rng)), Drop(FORCED));
 }
 
 /// One arrival: colour, what waits by colour, the gap to the one before in ms, and whether the link was idle before.
@@ -165,8 +165,8 @@ fn rio_and_wred_agree_on_many_arrivals() {
         let mut queue = Fake { idle, limit: 32.0, ..of(waiting) };
         let colour = if world.below(2) == 0 { G } else { Y };
         let packet = Packet { size: 1000, colour, ..Packet::default() };
-        let a = rio.arrive(now, &packet, &mut queue, &mut one, &mut Silent);
-        assert_eq!(a, wred.arrive(now, &packet, &mut queue, &mut other, &mut Silent));
+        let a = rio.arrive(&packet, At::silent(now, &mut queue, &mut one));
+        assert_eq!(a, wred.arrive(&packet, At::silent(now, &mut queue, &mut other)));
         dropped += u32::from(a != Admit);
     }
     assert!((10_000..60_000).contains(&dropped), "{dropped} dropped");
@@ -209,7 +209,7 @@ proptest! {
             let chance = p_a(&pasts[colour], avg, &curve, gentle, wait);
             let mut notes = Notes::default();
             let packet = Packet { size: 1000, colour: Colour::ALL[colour], ..Packet::default() };
-            let verdict = wred.arrive(now, &packet, &mut queue, &mut rng, &mut notes);
+            let verdict = wred.arrive(&packet, At::new(now, &mut queue, &mut rng, &mut notes));
             let u = noted(&notes, "u");
             // Within rounding of a threshold or of the drawn number either answer is right.
             let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
@@ -229,8 +229,8 @@ proptest! {
         let (mut one, mut other) = (Rng::for_component(3, "x"), Rng::for_component(3, "x"));
         let packet = Packet { size: 1000, ..Packet::default() };
         for q in lengths {
-            let a = wred.arrive(Time::ZERO, &packet, &mut of([q, 0, 0]), &mut one, &mut Silent);
-            let b = red.arrive(Time::ZERO, &packet, &mut of([q, 0, 0]), &mut other, &mut Silent);
+            let a = wred.arrive(&packet, At::silent(Time::ZERO, &mut of([q, 0, 0]), &mut one));
+            let b = red.arrive(&packet, At::silent(Time::ZERO, &mut of([q, 0, 0]), &mut other));
             prop_assert_eq!(a, b);
         }
     }
@@ -246,8 +246,8 @@ proptest! {
         let (mut one, mut other) = (Rng::for_component(3, "x"), Rng::for_component(3, "x"));
         for (is_in, g, y) in arrivals {
             let packet = Packet { size: 1000, colour: if is_in { G } else { Y }, ..Packet::default() };
-            let a = wred.arrive(Time::ZERO, &packet, &mut of([g, y, 0]), &mut one, &mut Silent);
-            let b = rio.arrive(Time::ZERO, &packet, &mut of([g, y, 0]), &mut other, &mut Silent);
+            let a = wred.arrive(&packet, At::silent(Time::ZERO, &mut of([g, y, 0]), &mut one));
+            let b = rio.arrive(&packet, At::silent(Time::ZERO, &mut of([g, y, 0]), &mut other));
             prop_assert_eq!(a, b);
         }
     }
@@ -264,7 +264,7 @@ fn with_ecn() -> Params {
 
 fn arrive_as(wred: &mut Wred, colour: Colour, ecn: Ecn, waiting: u32, rng: &mut Rng) -> Admission {
     let packet = Packet { size: 1000, colour, ecn, ..Packet::default() };
-    wred.arrive(Time::ZERO, &packet, &mut of([waiting, 0, 0]), rng, &mut Silent)
+    wred.arrive(&packet, At::silent(Time::ZERO, &mut of([waiting, 0, 0]), rng))
 }
 
 /// RFC 3168 §7: an ECN-capable packet goes by the colour's curve for marks, from its end on always; at the end of the first curve it is
@@ -356,7 +356,7 @@ proptest! {
                 ..Packet::default()
             };
             let mut notes = Notes::default();
-            let verdict = wred.arrive(Time::ZERO, &packet, &mut of([waiting, 0, 0]), &mut rng, &mut notes);
+            let verdict = wred.arrive(&packet, At::new(Time::ZERO, &mut of([waiting, 0, 0]), &mut rng, &mut notes));
             let u = noted(&notes, "u");
             let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
             let edges = [drops[colour].min_th, drops[colour].max_th, end, marks[colour].min_th, marks[colour].max_th];

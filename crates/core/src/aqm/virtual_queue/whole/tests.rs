@@ -1,16 +1,15 @@
 use super::*;
-use crate::aqm::Aqm;
 use crate::aqm::red::law::Vars;
 use crate::aqm::red::rio::AvgUpdate;
 use crate::aqm::red::wred::Averages;
 use crate::aqm::virtual_queue::tests::{CONTEXT, packet, params, red, rio, wred};
 use crate::aqm::virtual_queue::{AnyLaw, Law, Params, VirtualQueue};
+use crate::aqm::{Aqm, At};
 use crate::packet::Colour;
 use crate::params::{Build, fields};
 use crate::queue::fake::Fake;
 use crate::rng::{Rng, Source};
 use crate::units::{Backlog, Rate, Time};
-use crate::verdict::Silent;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -131,7 +130,7 @@ impl Lockstep {
 
         let packet = packet(a.size, Colour::ALL[a.colour], a.ecn);
         let now = Time(a.now * 1000);
-        let expected = self.law.arrive(now, &packet, &mut Fake::of(0, 0), &mut self.rng, &mut Silent);
+        let expected = self.law.arrive(&packet, At::silent(now, &mut Fake::of(0, 0), &mut self.rng));
         let (averages, counted) = inside(&self.law);
         for (i, real) in averages.iter().enumerate().take(self.settings.curves as usize) {
             let off = (self.state.avg[i] as f64 / 65_536.0 - real).abs();
