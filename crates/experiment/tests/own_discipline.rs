@@ -8,7 +8,6 @@ use inprofile_core::packet::Packet;
 use inprofile_core::params::{Build, Context, Params as _};
 use inprofile_core::queue::Queue;
 use inprofile_core::registry::{AnyAqm, Entry, Registry};
-use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 use inprofile_core::verdict::{Admission, Cause, Departure, Why};
 use inprofile_experiment::Scenario;
