@@ -14,8 +14,6 @@ pub mod l4s {
     //! [`coupling`] decides on a packet about to leave, [`pi`] is the controller behind it. [`pi2`] has one queue; [`dual`] has two, which
     //! [`Order`](dual::Order) serves, and is [`dualpi2`] or, with another base in the controller's place, [`curvy_red`].
 
-    #[cfg(test)]
-    mod bench;
     pub mod coupling;
     pub mod curvy_red;
     pub mod dual;

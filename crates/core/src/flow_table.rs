@@ -220,7 +220,7 @@ impl<T: Copy + Default> FlowTable<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::testing::*;
 
     fn flows(t: &FlowTable<u32>) -> Vec<u32> {
         t.iter().map(|(f, _)| f.0).collect()

@@ -22,6 +22,8 @@ pub mod params;
 pub mod queue;
 pub mod registry;
 pub mod rng;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod units;
 pub mod verdict;
 

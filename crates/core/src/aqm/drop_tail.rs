@@ -50,7 +50,7 @@ impl Aqm for DropTail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::fake::Fake;
+    use crate::testing::*;
 
     /// How many of ten packets find room in a queue of this limit.
     fn room(mut aqm: DropTail, limit: f64) -> u32 {

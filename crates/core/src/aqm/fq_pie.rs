@@ -165,71 +165,26 @@ mod tests {
     use std::collections::VecDeque;
 
     use pie::EARLY;
-    use proptest::prelude::*;
 
     use super::*;
-    use crate::queue::fifo::{Fifo, Stamped};
-    use crate::registry::AnyAqm;
-    use crate::rng::Rng;
-
-    const MS: u64 = 1_000_000_000;
+    use crate::testing::{self, *};
 
     fn context(limit: Backlog) -> Context {
-        Context { link_rate: Some(Rate(10_000_000)), contract: None, packet: Bytes(1000), limit: Some(limit) }
+        testing::context(Some(Rate(10_000_000)), limit)
     }
 
     fn params() -> Params {
         crate::params::defaults()
     }
 
-    /// A queue under FQ-PIE, or another, fed and drained by hand.
-    struct Bench {
-        queue: Fifo<Stamped>,
-        aqm: AnyAqm,
-        rng: Rng,
-        number: u32,
-        tick: u64,
+    fn bench(p: &Params, limit: Backlog) -> Bench {
+        Bench::new(AnyAqm::FqPie(Box::new(p.build(&context(limit)))), limit).drawing(1, "fq_pie")
     }
 
-    impl Bench {
-        fn of(aqm: AnyAqm, limit: Backlog) -> Bench {
-            let (queue, rng) = (Fifo::before(limit, &aqm), Rng::for_component(1, "fq_pie"));
-            Bench { queue, aqm, rng, number: 0, tick: 0 }
-        }
-
-        fn new(p: &Params, limit: Backlog) -> Bench {
-            Bench::of(AnyAqm::FqPie(Box::new(p.build(&context(limit)))), limit)
-        }
-
-        /// Ticks that are due by then.
-        fn until(&mut self, at: u64) {
-            while self.tick <= at {
-                let next = self.aqm.tick(Time(self.tick), &mut Outbox::default());
-                self.tick = next.expect("for ever").0;
-            }
-        }
-
-        fn arrive(&mut self, at: u64, flow: u32, size: u32, ecn: Ecn) -> Admission {
-            self.until(at);
-            let packet = Packet { flow: FlowId(flow), seq: self.number, size, ecn, ..Packet::default() };
-            self.number += 1;
-            let item = Stamped { packet, since: Time(at) };
-            self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent)
-        }
-
-        fn depart(&mut self, at: u64) -> Option<(u32, u32, bool)> {
-            self.until(at);
-            let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-            let sent =
-                self.queue.depart(Time(at), |p| p.packet, aqm, rng, &mut Silent, |_, c| panic!("{c:?}"));
-            sent.map(|p| (p.seq, p.flow.0, p.packet.ecn == Ecn::Experienced))
-        }
-
-        fn probability(&self, flow: u32) -> f64 {
-            let AnyAqm::FqPie(aqm) = &self.aqm else { panic!("it is") };
-            let queue = aqm.hash.clone().queue(FlowId(flow), &mut self.rng.clone()) as usize;
-            aqm.scheduler.all_within().nth(queue).expect("it has that queue").pie.shown().0
-        }
+    fn probability(b: &Bench, flow: u32) -> f64 {
+        let AnyAqm::FqPie(aqm) = &b.aqm else { panic!("it is") };
+        let queue = aqm.hash.clone().queue(FlowId(flow), &mut b.rng.clone()) as usize;
+        aqm.scheduler.all_within().nth(queue).expect("it has that queue").pie.shown().0
     }
 
     /// Two flows that each have a queue of their own.
@@ -237,20 +192,20 @@ mod tests {
 
     #[test]
     fn each_queue_has_a_probability_of_its_own() {
-        let mut b = Bench::new(&params(), Backlog::Packets(1000.0));
+        let mut b = bench(&params(), Backlog::Packets(1000.0));
         let mut dropped = [0; 2];
         for t in 0..3000 {
             for (i, times) in [(0, 2), (1, u64::from(t % 5 == 0))] {
                 for _ in 0..times {
                     dropped[i] += u32::from(
-                        b.arrive(t * MS, FLOWS[i], 1000, Ecn::NotCapable) == Admission::Drop(EARLY),
+                        b.arrive_at(t * MS, FLOWS[i], 1000, Ecn::NotCapable) == Admission::Drop(EARLY),
                     );
                 }
             }
-            b.depart(t * MS);
+            b.depart_at(t * MS);
         }
         assert!(dropped[0] > 300 && dropped[1] == 0, "{dropped:?}");
-        assert!(b.probability(FLOWS[0]) > 0.1 && b.probability(FLOWS[1]) == 0.0);
+        assert!(probability(&b, FLOWS[0]) > 0.1 && probability(&b, FLOWS[1]) == 0.0);
     }
 
     /// With one queue it is PIE, packet by packet.
@@ -259,20 +214,21 @@ mod tests {
         let mut p = Params { flows: 1, ..params() };
         p.pie.ecn = true;
         let limit = Backlog::Packets(300.0);
-        let mut b = Bench::new(&p, limit);
-        let mut alone = Bench::of(AnyAqm::Pie(Box::new(p.pie.build(&context(limit)))), limit);
+        let mut b = bench(&p, limit);
+        let mut alone =
+            Bench::new(AnyAqm::Pie(Box::new(p.pie.build(&context(limit)))), limit).drawing(1, "fq_pie");
         // FQ-PIE has drawn its salt.
         alone.rng.bits();
         let (mut early, mut marked) = (0, 0);
         for t in 0..4000 {
             for flow in 0..if t % 1500 < 900 { 2 } else { 0 } {
                 let ecn = if t % 3 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
-                let verdict = b.arrive(t * MS, flow, 1000, ecn);
-                assert_eq!(verdict, alone.arrive(t * MS, flow, 1000, ecn));
+                let verdict = b.arrive_at(t * MS, flow, 1000, ecn);
+                assert_eq!(verdict, alone.arrive_at(t * MS, flow, 1000, ecn));
                 early += u32::from(verdict == Admission::Drop(EARLY));
                 marked += u32::from(verdict == Admission::Mark);
             }
-            assert_eq!(b.depart(t * MS), alone.depart(t * MS));
+            assert_eq!(b.depart_at(t * MS), alone.depart_at(t * MS));
         }
         assert!(early > 1000 && marked > 2, "{early} {marked}");
     }
@@ -280,13 +236,13 @@ mod tests {
     /// The limit is one for all queues and drops the arrival, no matter which flow fills it.
     #[test]
     fn what_finds_the_limit_reached_is_dropped() {
-        let mut b = Bench::new(&params(), Backlog::Packets(20.0));
-        (0..20).for_each(|_| assert_eq!(b.arrive(0, FLOWS[0], 1000, Ecn::NotCapable), Admission::Admit));
-        assert_eq!(b.arrive(0, FLOWS[1], 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
+        let mut b = bench(&params(), Backlog::Packets(20.0));
+        (0..20).for_each(|_| assert!(b.admits(0, FLOWS[0], 1000)));
+        assert_eq!(b.arrive_at(0, FLOWS[1], 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
         let p = Params { memory_limit: Some(Bytes(5000)), ..params() };
-        let mut b = Bench::new(&p, Backlog::Packets(20.0));
-        (0..5).for_each(|_| assert_eq!(b.arrive(0, FLOWS[0], 1000, Ecn::NotCapable), Admission::Admit));
-        assert_eq!(b.arrive(0, FLOWS[1], 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
+        let mut b = bench(&p, Backlog::Packets(20.0));
+        (0..5).for_each(|_| assert!(b.admits(0, FLOWS[0], 1000)));
+        assert_eq!(b.arrive_at(0, FLOWS[1], 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
     }
 
     #[test]
@@ -301,17 +257,16 @@ mod tests {
     /// A fixed sequence of decisions: one flow at one and a half times the link's rate, another at a quarter of it.
     #[test]
     fn golden_sequence() {
-        let mut b = Bench::new(&params(), Backlog::Packets(1000.0));
+        let mut b = bench(&params(), Backlog::Packets(1000.0));
         let mut dropped = Vec::new();
         let mut order = String::new();
         for t in 0..900 {
             for (flow, every) in [(0, 2), (0, 1), (1, 4)] {
-                if t % every == 0 && b.arrive(t * MS, FLOWS[flow], 1000, Ecn::NotCapable) != Admission::Admit
-                {
+                if t % every == 0 && !b.admits(t * MS, FLOWS[flow], 1000) {
                     dropped.push(t);
                 }
             }
-            let left = b.depart(t * MS).map_or('-', |p| ['a', 'b'][usize::from(p.1 == FLOWS[1])]);
+            let left = b.depart_at(t * MS).map_or('-', |p| ['a', 'b'][usize::from(p.flow == FLOWS[1])]);
             if t >= 860 {
                 order.push(left);
             }
@@ -333,7 +288,7 @@ mod tests {
                 p.pie.variant = Variant::Linux;
             }
             p.pie.active_above = resting.then_some(0.005);
-            let mut b = Bench::new(&p, Backlog::Packets(1000.0));
+            let mut b = bench(&p, Backlog::Packets(1000.0));
             let (mut hash, mut rng) = (Hash::new(4), Rng::for_component(1, "fq_pie"));
             let control = p.pie.control(&context(Backlog::Packets(1000.0)));
             let mut pies = vec![control.vars(); 4];
@@ -353,8 +308,8 @@ mod tests {
                     let packet = Packet { size, ..Packet::default() };
                     let fits = queues.iter().map(VecDeque::len).sum::<usize>() < 1000;
                     let expected = pies[q].arrive(&control, &packet, pie::QueueState { packets, bytes, fits }, &mut rng, &mut Silent);
-                    let number = b.number;
-                    prop_assert_eq!(b.arrive(now, flow, size, Ecn::NotCapable), expected);
+                    let number = b.arrived;
+                    prop_assert_eq!(b.arrive_at(now, flow, size, Ecn::NotCapable), expected);
                     if expected == Admission::Admit {
                         queues[q].push_back((number, size, now));
                         if !new.contains(&q) && !old.contains(&q) {
@@ -384,7 +339,7 @@ mod tests {
                             }
                         }
                     };
-                    prop_assert_eq!(b.depart(now).map(|p| p.0), expected);
+                    prop_assert_eq!(b.depart_at(now).map(|p| p.number), expected);
                 }
             }
         }
@@ -393,22 +348,22 @@ mod tests {
         #[test]
         fn conserves(limit in 1u32..60, steps in prop::collection::vec((0u32..6, 40u32..1500, 0u32..3, 0u64..30), 1..300)) {
             let p = Params { flows: 4, ..params() };
-            let mut b = Bench::new(&p, Backlog::Packets(f64::from(limit)));
+            let mut b = bench(&p, Backlog::Packets(f64::from(limit)));
             let (mut now, mut last, mut sent, mut refused) = (0, [0; 6], 0, 0);
             for (flow, size, departures, gap) in steps {
                 now += gap * MS;
-                refused += u32::from(b.arrive(now, flow, size, Ecn::NotCapable) != Admission::Admit);
+                refused += u32::from(!b.admits(now, flow, size));
                 for _ in 0..departures {
-                    if let Some((number, flow, _)) = b.depart(now) {
+                    if let Some(Left { number, flow, .. }) = b.depart_at(now) {
                         prop_assert!(number >= last[flow as usize]);
                         last[flow as usize] = number + 1;
                         sent += 1;
                     }
                 }
                 prop_assert!(b.queue.packets() <= limit);
-                prop_assert_eq!(b.number, sent + refused + b.queue.packets());
+                prop_assert_eq!(b.arrived, sent + refused + b.queue.packets());
             }
-            while b.depart(now).is_some() {}
+            while b.depart_at(now).is_some() {}
             prop_assert_eq!(b.queue.packets(), 0);
         }
     }

@@ -197,11 +197,9 @@ impl<R: Variant> Aqm for Pi<R> {
 mod tests {
     //! PI's law, by hand, from the controller of the paper, and in the form of a sum.
 
-    use proptest::prelude::{prop, prop_assert, proptest};
-
     use super::*;
     use crate::aqm::EARLY;
-    use crate::queue::fake::Fake;
+    use crate::testing::*;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

@@ -214,12 +214,8 @@ pub mod oracle {
     //! Athuraliya et al. 2001, Eq. (1), adds γ (α (b − b*) + x − c) to the price in each interval and never lets it fall below 0. That comes to γ
     //! times the largest sum of the latest intervals' excesses, or 0 where every such sum is negative.
 
-    use proptest::prelude::{Strategy, prop, prop_oneof};
-
     use super::{Mismatch, Params};
-    use crate::prelude::*;
-    use crate::queue::fifo::{Fifo, Stamped};
-    use crate::registry::AnyAqm;
+    use crate::testing::*;
 
     /// Packets that wait at most.
     pub(crate) const LIMIT: u32 = 12;

@@ -84,10 +84,8 @@ impl Marker for BlindDrop {
 
 #[cfg(test)]
 mod tests {
-    use crate::rng::Rng;
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::*;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

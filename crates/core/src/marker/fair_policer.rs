@@ -143,14 +143,9 @@ impl Marker for FairPolicer {
 
 #[cfg(test)]
 mod tests {
-    use crate::rng::Rng;
-    use proptest::prelude::*;
-
     use super::*;
     use crate::marker::POLICED;
-    use crate::params::fields;
-    use crate::units::Bytes;
-    use crate::verdict::Silent;
+    use crate::testing::*;
 
     const CONTEXT: Context =
         Context { link_rate: None, contract: Some(Rate(6_000_000)), packet: Bytes(1500), limit: None };

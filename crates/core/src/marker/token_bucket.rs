@@ -176,10 +176,8 @@ impl Marker for TokenBucket {
 
 #[cfg(test)]
 mod tests {
-    use crate::rng::Rng;
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::*;
 
     fn bucket(rate: u64, depth: f64) -> TokenBucket {
         let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };

@@ -175,10 +175,7 @@ impl<C: Chance> Marker for Tsw2cm<C> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::rng::Rng;
-    use crate::units::Bytes;
-    use crate::verdict::Silent;
-    use proptest::prelude::*;
+    use crate::testing::*;
 
     fn marker<C: Chance>(ctr: u64) -> Tsw2cm<C> {
         let context =

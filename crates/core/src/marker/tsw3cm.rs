@@ -98,11 +98,7 @@ impl<C: Chance> Marker for Tsw3cm<C> {
 pub(crate) mod tests {
     use super::*;
     use crate::marker::tsw2cm::p_yellow_red;
-    use crate::packet::Colour;
-    use crate::rng::Rng;
-    use crate::units::Bytes;
-    use crate::verdict::Silent;
-    use proptest::prelude::*;
+    use crate::testing::*;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

@@ -96,12 +96,7 @@ pub fn colour(s: &Settings, rate: u64, random: u32) -> Colour {
 mod tests {
     use super::*;
     use crate::marker::{Marker, tsw2cm, tsw3cm};
-    use crate::packet::Packet;
-    use crate::params::{Build, Context};
-    use crate::rng::Rng;
-    use crate::units::{Bytes, Rate, Time};
-    use crate::verdict::{Mark, Why};
-    use proptest::prelude::*;
+    use crate::testing::*;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

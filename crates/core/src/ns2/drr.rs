@@ -137,64 +137,36 @@ impl Aqm for Drr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::fifo::{Fifo, Stamped};
-    use crate::registry::AnyAqm;
+    use crate::testing::*;
 
-    struct Bench {
-        queue: Fifo<Stamped>,
-        aqm: AnyAqm,
-        rng: Rng,
-        number: u32,
-    }
-
-    impl Bench {
-        fn new(limit: f64, quantum: u64) -> Bench {
-            let limit = Backlog::Bytes(limit);
-            let context =
-                Context { link_rate: None, contract: None, packet: Bytes(1000), limit: Some(limit) };
-            let mut drr = Params { buckets: 10, flow_quantum: Bytes(quantum) }.build(&context);
-            drr.addresses = Addresses::told((0..9).map(|flow| (flow, 0)).collect());
-            let aqm = AnyAqm::Ns2Drr(Box::new(drr));
-            Bench { queue: Fifo::before(limit, &aqm), aqm, rng: Rng::for_component(1, "unused"), number: 0 }
-        }
-
-        fn arrive(&mut self, flow: u32, size: u32) -> bool {
-            let packet = Packet { flow: FlowId(flow), seq: self.number, size, ..Packet::default() };
-            self.number += 1;
-            let item = Stamped { packet, since: Time::ZERO };
-            let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-            self.queue.arrive(Time::ZERO, &packet, item, aqm, rng, &mut Silent) == Admission::Admit
-        }
-
-        fn depart(&mut self) -> Option<(u32, u32)> {
-            let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-            let sent = self.queue.depart(Time::ZERO, |p| p.packet, aqm, rng, &mut Silent, |_, _| ());
-            sent.map(|p| (p.seq, p.flow.0))
-        }
+    fn bench(limit: f64, quantum: u64) -> Bench {
+        let limit = Backlog::Bytes(limit);
+        let mut drr = Params { buckets: 10, flow_quantum: Bytes(quantum) }.build(&context(None, limit));
+        drr.addresses = Addresses::told((0..9).map(|flow| (flow, 0)).collect());
+        Bench::new(AnyAqm::Ns2Drr(Box::new(drr)), limit)
     }
 
     /// A packet of four quanta waits for four turns, as in Shreedhar and Varghese 1996.
     #[test]
     fn deficits_are_saved_up() {
-        let mut b = Bench::new(1e6, 250);
-        (0..3).for_each(|_| assert!(b.arrive(1, 1000)));
-        (0..9).for_each(|_| assert!(b.arrive(2, 250)));
-        let order: Vec<u32> = std::iter::from_fn(|| b.depart()).map(|p| p.1).collect();
-        assert_eq!(order, [2, 2, 2, 1, 2, 2, 2, 2, 1, 2, 2, 1]);
+        let mut b = bench(1e6, 250);
+        (0..3).for_each(|_| assert!(b.admits(0, 1, 1000)));
+        (0..9).for_each(|_| assert!(b.admits(0, 2, 250)));
+        assert_eq!(b.flows(99), [2, 2, 2, 1, 2, 2, 2, 2, 1, 2, 2, 1]);
     }
 
     /// The fattest loses its head, the first from the one whose turn it is among equals; the arrival too, if it is its queue's head.
     #[test]
     fn the_fattest_loses_its_head() {
-        let mut b = Bench::new(5000.0, 250);
-        (0..3).for_each(|_| assert!(b.arrive(1, 1000)));
-        (0..2).for_each(|_| assert!(b.arrive(2, 1000)));
-        assert!(b.arrive(3, 500));
-        assert_eq!(b.queue.take_evicted().map(|p| p.seq), Some(0));
-        assert!(!b.arrive(4, 5001), "alone it is the fattest, and too much for itself");
+        let mut b = bench(5000.0, 250);
+        (0..3).for_each(|_| assert!(b.admits(0, 1, 1000)));
+        (0..2).for_each(|_| assert!(b.admits(0, 2, 1000)));
+        assert!(b.admits(0, 3, 500));
+        assert_eq!(b.evicted, [0]);
+        assert!(!b.admits(0, 4, 5001), "alone it is the fattest, and too much for itself");
         // 4,500 B waited; the 5,001 B were the fattest's head.
-        assert_eq!((b.queue.bytes(), b.queue.take_evicted()), (4500, None));
-        let order: Vec<u32> = std::iter::from_fn(|| b.depart()).map(|p| p.0).collect();
+        assert_eq!((b.queue.bytes(), b.evicted.len()), (4500, 1));
+        let order: Vec<u32> = std::iter::from_fn(|| b.depart()).map(|p| p.number).collect();
         assert_eq!(order, [5, 1, 3, 2, 4]);
     }
 

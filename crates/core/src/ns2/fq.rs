@@ -124,79 +124,63 @@ impl Aqm for Fq {
 #[cfg(test)]
 mod tests {
     //! ns-2's FQ by hand, and what it shares out; the life of a queue in ns-2 itself is in `tests/main.rs`, whole runs are in `make validate`.
-    use proptest::prelude::{prop, prop_assert, proptest};
-
     use super::*;
-    use crate::queue::fifo::{Fifo, Stamped};
-    use crate::registry::AnyAqm;
+    use crate::testing::*;
 
     /// A link of a byte a microsecond.
     const CONTEXT: Context =
         Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
 
-    struct Bench {
-        queue: Fifo<Stamped>,
-        aqm: AnyAqm,
-        rng: Rng,
-        now: Time,
+    fn bench(limit: f64, flow_limit: u64) -> Bench {
+        let aqm = AnyAqm::Ns2Fq(Box::new(Params { buckets: 4, flow_limit }.build(&CONTEXT)));
+        Bench::new(aqm, Backlog::Packets(limit))
     }
 
-    impl Bench {
-        fn new(limit: f64, flow_limit: u64) -> Bench {
-            let aqm = AnyAqm::Ns2Fq(Box::new(Params { buckets: 4, flow_limit }.build(&CONTEXT)));
-            let queue = Fifo::before(Backlog::Packets(limit), &aqm);
-            Bench { queue, aqm, rng: Rng::for_component(1, "unused"), now: Time::ZERO }
-        }
+    fn admits(b: &mut Bench, flow: u32, size: u32) -> bool {
+        b.admits(b.now.0, flow, size)
+    }
 
-        fn arrive(&mut self, flow: u32, size: u32) -> bool {
-            let packet = Packet { flow: FlowId(flow), size, ..Packet::default() };
-            let item = Stamped { packet, since: self.now };
-            let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-            self.queue.arrive(self.now, &packet, item, aqm, rng, &mut Silent) == Admission::Admit
-        }
+    /// The next packet's flow; time passes as it is sent.
+    fn depart(b: &mut Bench) -> Option<u32> {
+        let before = b.queue.bytes();
+        let sent = b.depart()?;
+        b.to(b.now + Duration::from_micros(before - b.queue.bytes()));
+        Some(sent.flow)
+    }
 
-        /// The next packet's flow; time passes as it is sent.
-        fn depart(&mut self) -> Option<u32> {
-            let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-            let sent = self.queue.depart(self.now, |p| p.packet, aqm, rng, &mut Silent, |_, _| ())?;
-            self.now += Duration::from_micros(u64::from(sent.size));
-            Some(sent.flow.0)
-        }
-
-        fn all(&mut self) -> Vec<u32> {
-            std::iter::from_fn(|| self.depart()).collect()
-        }
+    fn all(b: &mut Bench) -> Vec<u32> {
+        std::iter::from_fn(|| depart(b)).collect()
     }
 
     /// Finishes by hand, in ms, two flows of which one has packets of 1,000 B (1 ms) and the other of 250 B (0.25 ms), both there at 0:
     /// flow 1 at 2, then 4 …; flow 2 at 0.5, 1, 1.5, then at 2 as flow 1, whose number is lower. Alone, the order is that of arrival.
     #[test]
     fn what_would_finish_first_is_sent() {
-        let mut b = Bench::new(1e6, 100);
-        (0..2).for_each(|_| assert!(b.arrive(1, 1000)));
-        (0..6).for_each(|_| assert!(b.arrive(2, 250)));
-        assert_eq!(b.all(), [2, 2, 2, 1, 2, 2, 2, 1]);
+        let mut b = bench(1e6, 100);
+        (0..2).for_each(|_| assert!(admits(&mut b, 1, 1000)));
+        (0..6).for_each(|_| assert!(admits(&mut b, 2, 250)));
+        assert_eq!(all(&mut b), [2, 2, 2, 1, 2, 2, 2, 1]);
     }
 
     /// A flow that was idle begins at the present, with no credit for the past.
     #[test]
     fn an_idle_flow_is_owed_nothing() {
-        let mut b = Bench::new(1e6, 100);
-        (0..8).for_each(|_| assert!(b.arrive(1, 1000)));
-        (0..4).for_each(|_| assert_eq!(b.depart(), Some(1)));
-        (0..4).for_each(|_| assert!(b.arrive(2, 1000)));
+        let mut b = bench(1e6, 100);
+        (0..8).for_each(|_| assert!(admits(&mut b, 1, 1000)));
+        (0..4).for_each(|_| assert_eq!(depart(&mut b), Some(1)));
+        (0..4).for_each(|_| assert!(admits(&mut b, 2, 1000)));
         // At 4 ms flow 1 has finished 4, and both are due at 6 first.
-        assert_eq!(b.all(), [1, 2, 1, 2, 1, 2, 1, 2]);
+        assert_eq!(all(&mut b), [1, 2, 1, 2, 1, 2, 1, 2]);
     }
 
     #[test]
     fn limits_are_the_flows_own() {
-        let mut b = Bench::new(7.0, 3);
-        assert_eq!([1, 1, 1, 1].map(|flow| b.arrive(flow, 1000)), [true, true, true, false]);
-        assert_eq!([2, 2, 3, 3].map(|flow| b.arrive(flow, 1000)), [true; 4]);
-        assert!(!b.arrive(3, 1000), "the limit of all");
-        assert!(b.depart().is_some());
-        assert!(b.arrive(7, 1000), "flow 7 has flow 3's queue");
+        let mut b = bench(7.0, 3);
+        assert_eq!([1, 1, 1, 1].map(|flow| admits(&mut b, flow, 1000)), [true, true, true, false]);
+        assert_eq!([2, 2, 3, 3].map(|flow| admits(&mut b, flow, 1000)), [true; 4]);
+        assert!(!admits(&mut b, 3, 1000), "the limit of all");
+        assert!(depart(&mut b).is_some());
+        assert!(admits(&mut b, 7, 1000), "flow 7 has flow 3's queue");
         assert_eq!(b.queue.packets(), 7);
     }
 
@@ -212,15 +196,15 @@ mod tests {
         /// sizes.
         #[test]
         fn busy_flows_get_equal_bytes(sizes in prop::collection::vec(50u32..1500, 3)) {
-            let mut b = Bench::new(1e6, 1000);
+            let mut b = bench(1e6, 1000);
             let mut sent = [0u64; 3];
             for _ in 0..600 {
                 for (flow, size) in (0..).zip(&sizes) {
                     while b.queue.packets_in(flow) < 2 {
-                        b.arrive(flow, *size);
+                        admits(&mut b, flow, *size);
                     }
                 }
-                let flow = b.depart().expect("all have packets") as usize;
+                let flow = depart(&mut b).expect("all have packets") as usize;
                 sent[flow] += u64::from(sizes[flow]);
             }
             let (most, least) = (sent.iter().max().unwrap(), sent.iter().min().unwrap());

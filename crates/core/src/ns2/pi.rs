@@ -44,13 +44,7 @@ mod tests {
     use super::*;
     use crate::aqm::pi::{Params, Pi};
     use crate::aqm::{Aqm, At, EARLY};
-    use crate::packet::{Ecn, Packet};
-    use crate::params::{Build, Context};
-    use crate::queue::fake::Fake;
-    use crate::queue::fifo::{Fifo, Stamped};
-    use crate::registry::AnyAqm;
-    use crate::units::{Bytes, Time};
-    use crate::verdict::{Admission, Cause, Silent};
+    use crate::testing::*;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

@@ -208,15 +208,12 @@ impl<const RIO: bool> Variant for Ns2Variant<RIO> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
-
     use super::*;
     use crate::aqm::red::Params;
     use crate::aqm::red::law::tests::counts;
     use crate::aqm::red::tests::{CONTEXT, any_packet_may_go, at_a_full_queue, holds, in_bytes, params};
     use crate::ns2::stream;
-    use crate::registry::AnyAqm;
-    use crate::verdict::Notes;
+    use crate::testing::*;
 
     const RULE: Rule = Rule { gentle: false, wait: false, ecn: false, in_bytes: false, mean: None };
 
@@ -361,7 +358,7 @@ mod tests {
                 let mut now = 0;
                 steps.iter().map(|&(gap, q)| {
                     now += gap;
-                    let mut queue = crate::queue::fake::Fake::of(q, 0);
+                    let mut queue = Fake::of(q, 0);
                     let packet = crate::packet::Packet { size: 1000, ..Default::default() };
                     crate::aqm::Aqm::arrive(&mut red, &packet, crate::aqm::At::silent(crate::units::Time(now), &mut queue, &mut rng))
                 }).collect::<Vec<_>>()

@@ -141,12 +141,9 @@ impl Aqm for Rem {
 #[cfg(test)]
 mod tests {
     //! The differences of ns-2's REM, by hand and against a slow form of it; the life of a queue in ns-2 itself is in `tests/main.rs`, whole runs in `make validate`.
-    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-
     use super::*;
     use crate::aqm::rem::oracle::{self, Bench, Oracle, Step};
-    use crate::queue::fake::Fake;
-    use crate::registry::AnyAqm;
+    use crate::testing::*;
 
     /// 1,000 packets of 1,000 B a second.
     const CONTEXT: Context =

@@ -125,13 +125,7 @@ mod tests {
     use super::*;
     use crate::aqm::red::common::{Common, Thresholds};
     use crate::aqm::red::rio::{AvgUpdate, Params, Rio};
-    use crate::aqm::{Aqm, At};
-    use crate::packet::{Colour, Packet};
-    use crate::params::Context;
-    use crate::queue::fake::Fake;
-    use crate::units::{Bytes, Rate};
-
-    const MS: u64 = 1_000_000_000;
+    use crate::testing::*;
 
     /// RIO with the fault at 1,000 packets a second, w_q = ½.
     fn rio<R: UpdateAtIn>() -> Rio<AtInOnly<R>> {

@@ -110,56 +110,40 @@ impl Aqm for Sfq {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::fifo::{Fifo, Stamped};
-    use crate::registry::AnyAqm;
+    use crate::testing::*;
 
-    fn bench(limit: f64, buckets: u64) -> (Fifo<Stamped>, AnyAqm) {
+    fn bench(limit: f64, buckets: u64) -> Bench {
         let limit = Backlog::Packets(limit);
-        let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: Some(limit) };
-        let mut sfq = Params { buckets }.build(&context);
+        let mut sfq = Params { buckets }.build(&context(None, limit));
         sfq.addresses = Addresses::told((0..9).map(|flow| (flow + 1, 0)).collect());
-        let aqm = AnyAqm::Ns2Sfq(Box::new(sfq));
-        (Fifo::before(limit, &aqm), aqm)
-    }
-
-    fn arrive(q: &mut Fifo<Stamped>, aqm: &mut AnyAqm, flow: u32) -> bool {
-        let packet = Packet { flow: FlowId(flow), size: 1000, ..Packet::default() };
-        let item = Stamped { packet, since: Time::ZERO };
-        let mut rng = Rng::for_component(1, "unused");
-        q.arrive(Time::ZERO, &packet, item, aqm, &mut rng, &mut Silent) == Admission::Admit
+        Bench::new(AnyAqm::Ns2Sfq(Box::new(sfq)), limit)
     }
 
     /// A packet joins while fewer wait in its queue than half of the places left.
     #[test]
     fn a_queue_may_hold_half_of_what_is_left() {
-        let (mut q, mut aqm) = bench(12.0, 4);
-        let held = |q: &mut _, aqm: &mut _, flow| (0..9).filter(|_| arrive(q, aqm, flow)).count();
-        assert_eq!(held(&mut q, &mut aqm, 1), 4, "4 wait, 8 places are left");
-        assert_eq!(held(&mut q, &mut aqm, 2), 3);
-        assert_eq!(held(&mut q, &mut aqm, 3), 2);
+        let mut b = bench(12.0, 4);
+        let mut held = |flow| (0..9).filter(|_| b.admits(0, flow, 1000)).count();
+        assert_eq!(held(1), 4, "4 wait, 8 places are left");
+        assert_eq!(held(2), 3);
+        assert_eq!(held(3), 2);
     }
 
     /// With fewer places than buckets, while no more than an equal share waits in it.
     #[test]
     fn where_places_are_few_shares_count() {
-        let (mut q, mut aqm) = bench(8.0, 8);
-        assert_eq!([true, true, false].map(|_| arrive(&mut q, &mut aqm, 1)), [true, true, false]);
-        assert!(arrive(&mut q, &mut aqm, 2));
+        let mut b = bench(8.0, 8);
+        assert_eq!([true, true, false].map(|_| b.admits(0, 1, 1000)), [true, true, false]);
+        assert!(b.admits(0, 2, 1000));
     }
 
     #[test]
     fn a_packet_a_turn() {
-        let (mut q, mut aqm) = bench(40.0, 4);
+        let mut b = bench(40.0, 4);
         for flow in [1, 1, 1, 2, 3, 3] {
-            assert!(arrive(&mut q, &mut aqm, flow));
+            assert!(b.admits(0, flow, 1000));
         }
-        let mut rng = Rng::for_component(1, "unused");
-        let order: Vec<u32> = std::iter::from_fn(|| {
-            let sent = q.depart(Time::ZERO, |p| p.packet, &mut aqm, &mut rng, &mut Silent, |_, _| ());
-            sent.map(|p| p.flow.0)
-        })
-        .collect();
-        assert_eq!(order, [1, 2, 3, 1, 3, 1]);
+        assert_eq!(b.flows(99), [1, 2, 3, 1, 3, 1]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub fn superseded<P>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::testing::*;
 
     fn ack(number: u32) -> Acknowledgement {
         Acknowledgement { number, ecn: 0, plain: true }

@@ -212,10 +212,7 @@ impl<T: Item> FlowQueues<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{FlowId, Packet};
-    use crate::queue::fifo::Stamped;
-    use crate::units::Time;
-    use proptest::prelude::*;
+    use crate::testing::*;
     use std::collections::VecDeque;
 
     fn item(number: u32, size: u32) -> Stamped {

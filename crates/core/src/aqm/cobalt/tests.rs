@@ -1,17 +1,5 @@
-use crate::rng::Rng;
-use proptest::prelude::*;
-
-use super::*;
-use crate::queue::fifo::{Fifo, Stamped};
-use crate::registry::AnyAqm;
-
-const MS: u64 = 1_000_000_000;
-const CONTEXT: Context = Context {
-    link_rate: Some(Rate(8_000_000)),
-    contract: None,
-    packet: Bytes(1000),
-    limit: Some(Backlog::Packets(1000.0)),
-};
+use super::{Signal, *};
+use crate::testing::*;
 
 fn params(ecn: bool) -> Params {
     Params { ecn, ..crate::params::defaults() }
@@ -21,45 +9,22 @@ fn control(p: &Params) -> Control {
     p.build(&CONTEXT).control
 }
 
-/// A queue under COBALT, fed and drained by hand.
-struct Bench {
-    queue: Fifo<Stamped>,
-    aqm: AnyAqm,
-    rng: Rng,
-    dropped: Vec<(u32, Cause)>,
+fn bench(p: &Params, limit: f64) -> Bench {
+    Bench::new(AnyAqm::Cobalt(Box::new(p.build(&CONTEXT))), Backlog::Packets(limit)).drawing(1, "cobalt")
 }
 
-impl Bench {
-    fn new(p: &Params, limit: f64) -> Bench {
-        Bench {
-            queue: Fifo::new(Backlog::Packets(limit)),
-            aqm: AnyAqm::Cobalt(Box::new(p.build(&CONTEXT))),
-            rng: Rng::for_component(1, "cobalt"),
-            dropped: Vec::new(),
-        }
+/// As the link does that has just sent the last packet.
+fn depart(b: &mut Bench, at: u64) -> Option<(u32, bool)> {
+    let sent = b.depart_at(at);
+    if b.queue.packets() == 0 {
+        b.queue.went_idle(Time(at));
     }
+    sent.map(Left::marked)
+}
 
-    fn arrive(&mut self, at: u64, number: u32, ecn: Ecn) -> Admission {
-        let packet = Packet { flow: FlowId(number), size: 1000, ecn, ..Packet::default() };
-        let item = Stamped { packet, since: Time(at) };
-        self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent)
-    }
-
-    fn depart(&mut self, at: u64) -> Option<(u32, bool)> {
-        let dropped = &mut self.dropped;
-        let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-        let lost = |p: Stamped, cause| dropped.push((p.flow.0, cause));
-        let sent = self.queue.depart(Time(at), |p| p.packet, aqm, rng, &mut Silent, lost);
-        if self.queue.packets() == 0 {
-            self.queue.went_idle(Time(at));
-        }
-        sent.map(|p| (p.flow.0, p.packet.ecn == Ecn::Experienced))
-    }
-
-    fn vars(&mut self) -> &mut Vars {
-        let AnyAqm::Cobalt(cobalt) = &mut self.aqm else { unreachable!() };
-        &mut cobalt.vars
-    }
+fn vars(b: &mut Bench) -> &mut Vars {
+    let AnyAqm::Cobalt(cobalt) = &mut b.aqm else { unreachable!() };
+    &mut cobalt.vars
 }
 
 /// When the law signals, asked every `step` from the start on, of packets that have waited for `sojourn(t)`.
@@ -155,14 +120,14 @@ fn linux_signals_at_once_the_first_time() {
 #[test]
 fn linuxs_clock_is_in_nanoseconds() {
     for (variant, late) in [(Variant::Exact, true), (Variant::Linux, false)] {
-        let mut b = Bench::new(&Params { variant, ..params(false) }, 1000.0);
+        let mut b = bench(&Params { variant, ..params(false) }, 1000.0);
         for number in 0..3 {
-            assert_eq!(b.arrive(MS, number, Ecn::NotCapable), Admission::Admit);
+            assert_eq!(b.arrive_at(MS, number, 1000, Ecn::NotCapable), Admission::Admit);
         }
-        b.depart(6 * MS + 500);
-        assert_eq!(b.vars().is_dropping(), late, "{variant:?}");
-        b.depart(6 * MS + 1000);
-        assert!(b.vars().is_dropping(), "{variant:?}");
+        depart(&mut b, 6 * MS + 500);
+        assert_eq!(vars(&mut b).is_dropping(), late, "{variant:?}");
+        depart(&mut b, 6 * MS + 1000);
+        assert!(vars(&mut b).is_dropping(), "{variant:?}");
     }
 }
 
@@ -227,39 +192,38 @@ fn blue_moves_once_a_target() {
 /// A full queue that stays so: BLUE's probability rises, and drops at the head even what could be marked.
 #[test]
 fn blue_drops_what_codel_would_mark() {
-    let mut b = Bench::new(&params(true), 20.0);
+    let mut b = bench(&params(true), 20.0);
     let mut n = 0;
     for t in 0..4000 {
         for _ in 0..3 {
-            b.arrive(t * MS, n, Ecn::Ect0);
+            b.arrive_at(t * MS, n, 1000, Ecn::Ect0);
             n += 1;
         }
-        b.depart(t * MS);
+        depart(&mut b, t * MS);
     }
-    assert!(b.vars().p_drop > 0.5);
-    let blue = b.dropped.iter().filter(|(_, cause)| *cause == BLUE).count();
+    assert!(vars(&mut b).p_drop > 0.5);
+    let blue = b.causes.iter().filter(|cause| **cause == BLUE).count();
     assert!(blue > 500, "{blue}");
-    assert!(b.dropped.iter().all(|(_, cause)| *cause == BLUE), "marks are CoDel's");
+    assert!(b.causes.iter().all(|cause| *cause == BLUE), "marks are CoDel's");
     // The load is gone: empty once a target, it comes down, and stays above 0 for long.
-    let p = b.vars().p_drop;
-    while b.depart(4001 * MS).is_some() {}
+    let p = vars(&mut b).p_drop;
+    while depart(&mut b, 4001 * MS).is_some() {}
     for t in 0..100 {
-        b.arrive((5000 + 10 * t) * MS, n, Ecn::Ect0);
-        b.depart((5001 + 10 * t) * MS);
+        b.arrive_at((5000 + 10 * t) * MS, n, 1000, Ecn::Ect0);
+        depart(&mut b, (5001 + 10 * t) * MS);
     }
-    let fallen = (p - b.vars().p_drop) * 4096.0;
+    let fallen = (p - vars(&mut b).p_drop) * 4096.0;
     assert!((98.0..=101.0).contains(&fallen), "{fallen}");
 }
 
 /// The last packet of a queue is never dropped: a sender would have nothing to notice it by.
 #[test]
 fn the_last_packet_is_never_dropped() {
-    let mut b = Bench::new(&params(false), 20.0);
-    b.vars().p_drop = 1.0;
-    b.arrive(0, 1, Ecn::NotCapable);
-    b.arrive(0, 2, Ecn::NotCapable);
-    assert_eq!(b.depart(MS), Some((2, false)));
-    assert_eq!(b.dropped, [(1, BLUE)]);
+    let mut b = bench(&params(false), 20.0);
+    vars(&mut b).p_drop = 1.0;
+    assert!(b.admits(0, 0, 1000) && b.admits(0, 1, 1000));
+    assert_eq!(depart(&mut b, MS), Some((1, false)));
+    assert_eq!((b.dropped, b.causes), (vec![0], vec![BLUE]));
 }
 
 #[test]
@@ -338,19 +302,19 @@ proptest! {
 /// Golden: three packets come for each two that leave, into a queue of 30; what became of the first hundred.
 #[test]
 fn golden_sequence() {
-    let mut b = Bench::new(&params(false), 30.0);
+    let mut b = bench(&params(false), 30.0);
     let mut said = String::new();
     let mut n = 0;
     for t in 0..400u64 {
         for _ in 0..1 + t % 2 {
-            if let Admission::Drop(_) = b.arrive(t * MS, n, Ecn::NotCapable) {
+            if let Admission::Drop(_) = b.arrive_at(t * MS, n, 1000, Ecn::NotCapable) {
                 said.push('o');
             }
             n += 1;
         }
-        let before = b.dropped.len();
-        b.depart(t * MS);
-        for (_, cause) in &b.dropped[before..] {
+        let before = b.causes.len();
+        depart(&mut b, t * MS);
+        for cause in &b.causes[before..] {
             said.push(if *cause == BLUE { 'b' } else { 'c' });
         }
         if t % 20 == 19 {

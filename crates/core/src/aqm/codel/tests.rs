@@ -1,13 +1,7 @@
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::oracle::{Linux, Rfc};
 use super::*;
-use crate::queue::fake::shown;
-use crate::queue::fifo::{Fifo, Stamped};
-use crate::registry::AnyAqm;
+use crate::testing::*;
 
-const MS: u64 = 1_000_000_000;
 const CONTEXT: Context = Context {
     link_rate: Some(Rate(10_000_000)),
     contract: None,
@@ -19,61 +13,24 @@ fn params(ecn: bool) -> Params {
     Params { ecn, ..crate::params::defaults() }
 }
 
-/// A queue under CoDel, fed and drained by hand.
-struct Bench {
-    queue: Fifo<Stamped>,
-    aqm: AnyAqm,
-    rng: Rng,
-    /// Flows' numbers of what was dropped since the last look.
-    dropped: Vec<u32>,
-}
-
-impl Bench {
-    fn new(p: &Params) -> Bench {
-        Bench {
-            queue: Fifo::new(Backlog::Packets(1000.0)),
-            aqm: AnyAqm::Codel(Box::new(p.build(&CONTEXT))),
-            rng: Rng::for_component(1, "unused"),
-            dropped: Vec::new(),
-        }
-    }
-
-    fn arrive(&mut self, at: u64, number: u32, size: u32, ecn: Ecn) -> Admission {
-        let packet = Packet { flow: FlowId(number), size, ecn, ..Packet::default() };
-        let item = Stamped { packet, since: Time(at) };
-        self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent)
-    }
-
-    /// The number of the packet that leaves, and whether it is marked.
-    fn depart(&mut self, at: u64) -> Option<(u32, bool)> {
-        let dropped = &mut self.dropped;
-        let lost = |p: Stamped, cause| {
-            assert_eq!(cause, ABOVE_TARGET);
-            dropped.push(p.flow.0);
-        };
-        let sent = self.queue.depart(Time(at), |p| p.packet, &mut self.aqm, &mut self.rng, &mut Silent, lost);
-        sent.map(|p| (p.flow.0, p.packet.ecn == Ecn::Experienced))
-    }
-
-    fn stat(&self, what: &str) -> u64 {
-        shown(&*self.aqm, self.queue.counts())[what]
-    }
+fn bench(p: &Params) -> Bench {
+    Bench::new(AnyAqm::Codel(Box::new(p.build(&CONTEXT))), Backlog::Packets(1000.0))
 }
 
 /// Packets of 1,000 B that wait for 50 ms each, one leaving each millisecond: at what times packets are dropped, and which.
 fn standing(p: &Params, ecn: Ecn, ms: u64) -> (Vec<(u64, u32)>, Bench) {
-    let mut b = Bench::new(p);
+    let mut b = bench(p);
     let mut drops = Vec::new();
     let mut next = 0;
     for t in 0..ms {
-        b.arrive(t * MS, next, 1000, ecn);
+        b.arrive_at(t * MS, next, 1000, ecn);
         next += 1;
         if t >= 50 {
-            b.depart(t * MS);
+            b.depart_at(t * MS);
             // What was dropped is replaced, so that the queue persists.
             for number in std::mem::take(&mut b.dropped) {
                 drops.push((t, number));
-                b.arrive(t * MS, next, 1000, ecn);
+                b.arrive_at(t * MS, next, 1000, ecn);
                 next += 1;
             }
         }
@@ -96,6 +53,7 @@ fn drops_come_at_the_times_of_the_control_law() {
     }
     let times: Vec<f64> = drops.iter().map(|(t, _)| *t as f64).collect();
     assert_eq!(times, expected.iter().map(|t| (t - 1e-6).ceil()).collect::<Vec<_>>());
+    assert!(b.causes.iter().all(|cause| *cause == ABOVE_TARGET));
     assert_eq!((b.stat("entered"), b.stat("above_target")), (1, drops.len() as u64));
 }
 
@@ -103,15 +61,15 @@ fn drops_come_at_the_times_of_the_control_law() {
 /// ECN-capable. When which packet was dropped (x) or marked (m).
 #[test]
 fn golden_sequence() {
-    let (mut b, mut said) = (Bench::new(&params(true)), Vec::new());
+    let (mut b, mut said) = (bench(&params(true)), Vec::new());
     let mut number = 0;
     for t in 0..700 {
         for _ in 0..if (400..500).contains(&t) { 0 } else { 2 } {
             let ecn = if number % 3 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
-            b.arrive(t * MS, number, 1000, ecn);
+            b.arrive_at(t * MS, number, 1000, ecn);
             number += 1;
         }
-        if let Some((number, true)) = b.depart(t * MS) {
+        if let Some((number, true)) = b.depart_at(t * MS).map(Left::marked) {
             said.push(format!("{t}m{number}"));
         }
         said.extend(b.dropped.drain(..).map(|number| format!("{t}x{number}")));
@@ -154,13 +112,13 @@ fn linuxs_first_intervals_are_short() {
 /// The head is what is dropped, and the packet behind it is what leaves: none is skipped, none comes twice.
 #[test]
 fn the_head_is_dropped_and_the_next_one_leaves() {
-    let mut b = Bench::new(&params(false));
-    (0..10).for_each(|n| assert_eq!(b.arrive(0, n, 1000, Ecn::NotCapable), Admission::Admit));
-    assert_eq!(b.depart(10 * MS), Some((0, false)));
-    assert_eq!(b.depart(109 * MS), Some((1, false)));
-    assert_eq!(b.depart(110 * MS), Some((3, false)));
+    let mut b = bench(&params(false));
+    (0..10).for_each(|n| assert_eq!(b.arrive_at(0, n, 1000, Ecn::NotCapable), Admission::Admit));
+    assert_eq!(b.depart_at(10 * MS).map(Left::marked), Some((0, false)));
+    assert_eq!(b.depart_at(109 * MS).map(Left::marked), Some((1, false)));
+    assert_eq!(b.depart_at(110 * MS).map(Left::marked), Some((3, false)));
     assert_eq!(b.dropped, [2]);
-    assert_eq!(b.depart(111 * MS), Some((4, false)));
+    assert_eq!(b.depart_at(111 * MS).map(Left::marked), Some((4, false)));
 }
 
 /// §5.6: a packet that has waited less than target, or that leaves no more than a packet behind, ends it all.
@@ -169,24 +127,25 @@ fn one_short_wait_or_a_short_queue_ends_the_dropping_state() {
     for short in [true, false] {
         let (_, mut b) = standing(&params(false), Ecn::NotCapable, 300);
         while b.queue.packets() > 3 {
-            b.depart(300 * MS);
+            b.depart_at(300 * MS);
         }
         b.dropped.clear();
         if short {
             // Everything else leaves, then one that has waited for 4 ms before others.
             while b.queue.packets() > 0 {
-                b.depart(301 * MS);
+                b.depart_at(301 * MS);
             }
-            (0..9).for_each(|n| assert_eq!(b.arrive(302 * MS, n, 1000, Ecn::NotCapable), Admission::Admit));
-            b.depart(306 * MS);
+            (0..9)
+                .for_each(|n| assert_eq!(b.arrive_at(302 * MS, n, 1000, Ecn::NotCapable), Admission::Admit));
+            b.depart_at(306 * MS);
         } else {
             // Old as they are: one full packet waits behind the first of these.
-            b.depart(400 * MS);
-            b.depart(500 * MS);
+            b.depart_at(400 * MS);
+            b.depart_at(500 * MS);
         }
         b.dropped.clear();
-        (0..20).for_each(|n| assert_eq!(b.arrive(510 * MS, n, 1000, Ecn::NotCapable), Admission::Admit));
-        b.depart(520 * MS);
+        (0..20).for_each(|n| assert_eq!(b.arrive_at(510 * MS, n, 1000, Ecn::NotCapable), Admission::Admit));
+        b.depart_at(520 * MS);
         assert!(b.dropped.is_empty(), "above target again, but not for an interval");
     }
 }
@@ -194,11 +153,11 @@ fn one_short_wait_or_a_short_queue_ends_the_dropping_state() {
 /// At 64 kbit/s a packet takes 125 ms, far above target: with no more than one behind it none is dropped.
 #[test]
 fn a_slow_link_is_kept_busy() {
-    let mut b = Bench::new(&params(false));
+    let mut b = bench(&params(false));
     for n in 0..100 {
-        b.arrive(u64::from(n) * 125 * MS, n, 1000, Ecn::NotCapable);
+        b.arrive_at(u64::from(n) * 125 * MS, n, 1000, Ecn::NotCapable);
         if n >= 1 {
-            b.depart(u64::from(n) * 125 * MS + 100 * MS);
+            b.depart_at(u64::from(n) * 125 * MS + 100 * MS);
         }
     }
     assert_eq!(b.stat("above_target"), 0);
@@ -233,17 +192,20 @@ fn ecn_marks_where_it_would_drop() {
     assert_eq!((b.stat("marked"), b.stat("above_target")), (would.len() as u64, 0));
     let (lost, b) = standing(&params(true), Ecn::NotCapable, 600);
     assert_eq!((lost, b.stat("marked")), (would, 0));
-    let mut b = Bench::new(&params(true));
-    (0..10).for_each(|n| assert_eq!(b.arrive(0, n, 1000, Ecn::Ect0), Admission::Admit));
-    b.depart(10 * MS);
-    assert_eq!((b.depart(110 * MS), b.depart(111 * MS)), (Some((1, true)), Some((2, false))));
+    let mut b = bench(&params(true));
+    (0..10).for_each(|n| assert_eq!(b.arrive_at(0, n, 1000, Ecn::Ect0), Admission::Admit));
+    b.depart_at(10 * MS);
+    assert_eq!(
+        (b.depart_at(110 * MS).map(Left::marked), b.depart_at(111 * MS).map(Left::marked)),
+        (Some((1, true)), Some((2, false)))
+    );
 }
 
 #[test]
 fn what_finds_the_queue_full_is_overflow() {
-    let mut b = Bench::new(&params(false));
-    (0..1000).for_each(|n| assert_eq!(b.arrive(0, n, 100, Ecn::NotCapable), Admission::Admit));
-    assert_eq!(b.arrive(0, 1000, 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
+    let mut b = bench(&params(false));
+    (0..1000).for_each(|n| assert_eq!(b.arrive_at(0, n, 100, Ecn::NotCapable), Admission::Admit));
+    assert_eq!(b.arrive_at(0, 1000, 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
     assert_eq!(b.stat("overflow"), 1);
 }
 
@@ -264,7 +226,7 @@ fn odd_parameters_are_refused_or_remarked_on() {
 #[test]
 fn linuxs_drops_are_those_of_its_clock() {
     for ecn in [false, true] {
-        let mut b = Bench::new(&Params { variant: Variant::Linux, ..params(ecn) });
+        let mut b = bench(&Params { variant: Variant::Linux, ..params(ecn) });
         let mut linux = Linux::default();
         let mut rng = Rng::for_component(3, "arrivals");
         let (mut free, mut at, mut ours) = (0, 4_350_000 * MS, Vec::new());
@@ -274,13 +236,13 @@ fn linuxs_drops_are_those_of_its_clock() {
             let pause = if rng.uniform() < 0.0002 { 40_000 * MS } else { 0 };
             at += pause + (-mean * libm::log(1.0 - rng.uniform())) as u64;
             while free <= at && b.queue.packets() > 0 {
-                assert_eq!(b.depart(free), linux.dequeue(free, ecn), "at {free} ps");
+                assert_eq!(b.depart_at(free).map(Left::marked), linux.dequeue(free, ecn), "at {free} ps");
                 free += 800_000_000;
             }
             ours.append(&mut b.dropped);
             free = free.max(at);
             let kind = if number % 3 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
-            if b.arrive(at, number, 1000, kind) == Admission::Admit {
+            if b.arrive_at(at, number, 1000, kind) == Admission::Admit {
                 linux.enqueue(at, number, 1000, number % 3 == 0);
             }
         }
@@ -296,21 +258,21 @@ proptest! {
     fn agrees_with_the_pseudocode(ecn: bool, steps in prop::collection::vec(
         (1u64..40, 0u32..12, 1u32..10, prop::sample::select(vec![60u32, 500, 1000, 1500]), any::<bool>(), prop::bool::weighted(0.01)), 1..400))
     {
-        let mut b = Bench::new(&params(ecn));
+        let mut b = bench(&params(ecn));
         let mut rfc = Rfc::default();
         let (mut now, mut number) = (MS, 0);
         for (gap, arrivals, departures, size, capable, pause) in steps {
             now += if pause { 1000 * MS } else { gap * MS };
             for _ in 0..arrivals {
                 let kind = if capable { Ecn::Ect0 } else { Ecn::NotCapable };
-                if b.arrive(now, number, size, kind) == Admission::Admit {
+                if b.arrive_at(now, number, size, kind) == Admission::Admit {
                     rfc.queue.push_back((number, size, i128::from(now), capable));
                 }
                 number += 1;
             }
             for _ in 0..departures {
                 now += MS / 2;
-                prop_assert_eq!(b.depart(now), rfc.deque(i128::from(now), ecn));
+                prop_assert_eq!(b.depart_at(now).map(Left::marked), rfc.deque(i128::from(now), ecn));
             }
             prop_assert_eq!(&b.dropped, &rfc.dropped);
         }
@@ -319,11 +281,11 @@ proptest! {
     /// Packets that wait less than target are never touched, however long and however many.
     #[test]
     fn below_target_nothing_is_dropped(sizes in prop::collection::vec(40u32..1500, 1..500)) {
-        let mut b = Bench::new(&params(false));
+        let mut b = bench(&params(false));
         for (n, size) in (0..).zip(&sizes) {
-            b.arrive(u64::from(n) * MS, n, *size, Ecn::NotCapable);
+            b.arrive_at(u64::from(n) * MS, n, *size, Ecn::NotCapable);
             if n >= 4 {
-                prop_assert_eq!(b.depart(u64::from(n) * MS + MS / 2), Some((n - 4, false)));
+                prop_assert_eq!(b.depart_at(u64::from(n) * MS + MS / 2).map(Left::marked), Some((n - 4, false)));
             }
         }
     }

@@ -4,11 +4,7 @@ use super::ledger::{Charge, Latest, Ties};
 use super::*;
 use crate::aqm::red::common::Common;
 use crate::aqm::red::{EARLY, FORCED};
-use crate::packet::Kind;
-use crate::queue::fake::shown;
-use crate::queue::fifo::{Fifo, Stamped};
-use crate::registry::AnyAqm;
-use crate::verdict::Notes;
+use crate::testing::*;
 
 mod properties;
 
@@ -344,9 +340,9 @@ fn it_estimates_from_what_passes() {
     assert_eq!(params().build(&CONTEXT).oracle(), Some(Oracle::Rtt));
     let mut b = Bench::new(&p, 10.0);
     let at = |ms| Time::ZERO + Duration::from_millis(ms);
-    let syn = Packet { flow: FlowId(3), size: 40, kind: Kind::Syn, ..Packet::default() };
-    let data = Packet { seq: 1, payload: 500, size: 540, kind: Kind::Data, ..syn };
-    let ack = Packet { kind: Kind::Ack, ack: 1, ..syn };
+    let syn = Packet { flow: FlowId(3), size: 40, kind: crate::packet::Kind::Syn, ..Packet::default() };
+    let data = Packet { seq: 1, payload: 500, size: 540, kind: crate::packet::Kind::Data, ..syn };
+    let ack = Packet { kind: crate::packet::Kind::Ack, ack: 1, ..syn };
     let told = |b: &Bench| {
         let mut told = None;
         b.aqm.flow_gauges(Time::ZERO, &mut |flow, what, v| {

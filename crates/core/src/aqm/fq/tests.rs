@@ -1,7 +1,5 @@
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
+use crate::testing::*;
 
 /// Queues of packet sizes under the scheduler.
 struct Bench {

@@ -1,132 +1,64 @@
 //! FQ-CoDel's laws by hand, and against RFC 8290's text as a program of its own.
 
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::oracle::Rfc;
 use super::*;
-use crate::aqm::codel::ABOVE_TARGET;
-use crate::queue::fake::shown;
-use crate::queue::fifo::{Fifo, Stamped};
-use crate::registry::AnyAqm;
-
-const MS: u64 = 1_000_000_000;
+use crate::testing::{self, *};
 
 fn context(limit: Backlog) -> Context {
-    Context { link_rate: Some(Rate(10_000_000)), contract: None, packet: Bytes(1000), limit: Some(limit) }
+    testing::context(Some(Rate(10_000_000)), limit)
 }
 
 fn params() -> Params {
     crate::params::defaults()
 }
 
-/// A queue under FQ-CoDel, fed and drained by hand. Packets are numbered as they arrive.
-struct Bench {
-    queue: Fifo<Stamped>,
-    aqm: AnyAqm,
-    rng: Rng,
-    number: u32,
-    /// Numbers of what CoDel dropped, and of what was dropped because the limit was exceeded, since the last look.
-    dropped: Vec<u32>,
-    evicted: Vec<u32>,
+fn bench(p: &Params, limit: Backlog) -> Bench {
+    Bench::new(AnyAqm::FqCodel(Box::new(p.build(&context(limit)))), limit).drawing(1, "fq_codel")
 }
 
-impl Bench {
-    fn new(p: &Params, limit: Backlog) -> Bench {
-        let aqm = AnyAqm::FqCodel(Box::new(p.build(&context(limit))));
-        Bench {
-            queue: Fifo::before(limit, &aqm),
-            aqm,
-            rng: Rng::for_component(1, "fq_codel"),
-            number: 0,
-            dropped: Vec::new(),
-            evicted: Vec::new(),
-        }
-    }
-
-    /// So many flows that have a queue each.
-    fn apart(n: usize, queues: u64) -> Vec<u32> {
-        let mut hash = Hash::new(queues);
-        let mut rng = Rng::for_component(1, "fq_codel");
-        let mut found = Vec::new();
-        let mut taken = Vec::new();
-        for flow in 0.. {
-            let queue = hash.queue(FlowId(flow), &mut rng);
-            if !taken.contains(&queue) {
-                taken.push(queue);
-                found.push(flow);
-            }
-            if found.len() == n {
-                break;
-            }
-        }
-        found
-    }
-
-    fn arrive_as(&mut self, at: u64, flow: u32, size: u32, ecn: Ecn) -> Admission {
-        let packet = Packet { flow: FlowId(flow), seq: self.number, size, ecn, ..Packet::default() };
-        self.number += 1;
-        let item = Stamped { packet, since: Time(at) };
-        let verdict = self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent);
-        self.evicted.extend(std::iter::from_fn(|| self.queue.take_evicted()).map(|p| p.seq));
-        verdict
-    }
-
-    fn arrive(&mut self, at: u64, flow: u32, size: u32) -> Admission {
-        self.arrive_as(at, flow, size, Ecn::NotCapable)
-    }
-
-    /// The packet that leaves: number, flow, and whether it is marked.
-    fn depart(&mut self, at: u64) -> Option<(u32, u32, bool)> {
-        let dropped = &mut self.dropped;
-        let lost = |p: Stamped, cause| {
-            assert_eq!(cause, ABOVE_TARGET);
-            dropped.push(p.seq);
-        };
-        let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-        let sent = self.queue.depart(Time(at), |p| p.packet, aqm, rng, &mut Silent, lost);
-        sent.map(|p| (p.seq, p.flow.0, p.packet.ecn == Ecn::Experienced))
-    }
-
-    fn flows(&mut self, at: u64, n: usize) -> Vec<u32> {
-        (0..n).filter_map(|_| self.depart(at)).map(|p| p.1).collect()
-    }
-
-    fn stat(&self, what: &str) -> u64 {
-        shown(&*self.aqm, self.queue.counts())[what]
-    }
+/// So many flows that have a queue each.
+fn apart(n: usize, queues: u64) -> Vec<u32> {
+    let (mut hash, mut rng) = (Hash::new(queues), Rng::for_component(1, "fq_codel"));
+    let mut taken = Vec::new();
+    let mut fresh = |flow: &u32| {
+        let queue = hash.queue(FlowId(*flow), &mut rng);
+        let fresh = !taken.contains(&queue);
+        taken.push(queue);
+        fresh
+    };
+    (0..).filter(|flow| fresh(flow)).take(n).collect()
 }
 
 /// §1.3: a flow that builds no queue goes before those that do.
 #[test]
 fn a_sparse_flow_gets_in_first() {
-    let mut b = Bench::new(&params(), Backlog::Packets(1000.0));
-    let f = Bench::apart(3, 1024);
+    let mut b = bench(&params(), Backlog::Packets(1000.0));
+    let f = apart(3, 1024);
     for _ in 0..9 {
-        b.arrive(0, f[0], 1000);
-        b.arrive(0, f[1], 1000);
+        b.admits(0, f[0], 1000);
+        b.admits(0, f[1], 1000);
     }
-    assert_eq!(b.flows(0, 4), [f[0], f[1], f[0], f[1]]);
-    b.arrive(0, f[2], 100);
-    assert_eq!(b.flows(0, 3), [f[2], f[0], f[1]]);
+    assert_eq!(b.flows(4), [f[0], f[1], f[0], f[1]]);
+    b.admits(0, f[2], 100);
+    assert_eq!(b.flows(3), [f[2], f[0], f[1]]);
 }
 
 /// §5.1: CoDel's state is each queue's own: the flow with a standing queue loses packets, the one beside it none.
 #[test]
 fn codel_drops_of_the_queue_that_stands() {
-    let mut b = Bench::new(&params(), Backlog::Packets(1000.0));
-    let f = Bench::apart(2, 1024);
-    (0..60).for_each(|_| assert_eq!(b.arrive(0, f[0], 1000), Admission::Admit));
+    let mut b = bench(&params(), Backlog::Packets(1000.0));
+    let f = apart(2, 1024);
+    (0..60).for_each(|_| assert!(b.admits(0, f[0], 1000)));
     let mut of_the_other = 0;
     for t in 1..500 {
-        b.arrive(t * MS, f[0], 1000);
+        b.admits(t * MS, f[0], 1000);
         if t % 5 == 0 {
-            b.arrive(t * MS, f[1], 100);
+            b.admits(t * MS, f[1], 100);
             // It leaves before the others: nothing has been sent since.
-            assert_eq!(b.depart(t * MS).map(|p| p.1), Some(f[1]));
+            assert_eq!(b.depart_at(t * MS).map(|p| p.flow), Some(f[1]));
             of_the_other += 1;
         }
-        b.depart(t * MS);
+        b.depart_at(t * MS);
     }
     assert_eq!(of_the_other, 99);
     assert!(b.stat("above_target") > 3, "{}", b.stat("above_target"));
@@ -139,17 +71,17 @@ fn codel_drops_of_the_queue_that_stands() {
 fn with_one_queue_it_is_codel() {
     let p = Params { flows: 1, ..params() };
     let limit = Backlog::Packets(1000.0);
-    let mut b = Bench::new(&p, limit);
-    let mut alone = Bench::new(&p, limit);
+    let mut b = bench(&p, limit);
+    let mut alone = bench(&p, limit);
     alone.aqm = AnyAqm::Codel(Box::new(p.codel.build(&context(limit))));
     alone.queue = Fifo::before(limit, &alone.aqm);
     for t in 0..2000 {
         let busy = t % 500 < 300;
         for flow in 0..if busy { 2 } else { 0 } {
             let ecn = if t % 3 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
-            assert_eq!(b.arrive_as(t * MS, flow, 1000, ecn), alone.arrive_as(t * MS, flow, 1000, ecn));
+            assert_eq!(b.arrive_at(t * MS, flow, 1000, ecn), alone.arrive_at(t * MS, flow, 1000, ecn));
         }
-        assert_eq!(b.depart(t * MS), alone.depart(t * MS));
+        assert_eq!(b.depart_at(t * MS), alone.depart_at(t * MS));
     }
     assert_eq!(b.dropped, alone.dropped);
     assert!(b.dropped.len() > 20 && b.stat("marked") > 5);
@@ -158,11 +90,11 @@ fn with_one_queue_it_is_codel() {
 /// §4.1: over the limit half of the packets of the queue with most bytes go, from its head; nobody else loses any.
 #[test]
 fn the_fattest_loses() {
-    let mut b = Bench::new(&params(), Backlog::Packets(100.0));
-    let f = Bench::apart(3, 1024);
-    (0..40).for_each(|_| assert_eq!(b.arrive(0, f[0], 1000), Admission::Admit));
-    (0..60).for_each(|_| assert_eq!(b.arrive(0, f[1], 100), Admission::Admit));
-    assert_eq!(b.arrive(0, f[2], 1000), Admission::Admit);
+    let mut b = bench(&params(), Backlog::Packets(100.0));
+    let f = apart(3, 1024);
+    (0..40).for_each(|_| assert!(b.admits(0, f[0], 1000)));
+    (0..60).for_each(|_| assert!(b.admits(0, f[1], 100)));
+    assert!(b.admits(0, f[2], 1000));
     // 40 packets with most bytes, though others are more.
     assert_eq!(b.evicted, (0..20).collect::<Vec<_>>());
     assert_eq!((b.queue.packets(), b.stat("evicted"), b.stat("overflow")), (81, 20, 0));
@@ -174,8 +106,8 @@ fn the_fattest_loses() {
 fn no_more_than_a_batch_is_dropped_at_once() {
     for (batch, dropped) in [(64, 64), (1, 1), (1000, 501)] {
         let p = Params { drop_batch: batch, ..params() };
-        let mut b = Bench::new(&p, Backlog::Packets(1000.0));
-        (0..=1000).for_each(|_| assert_eq!(b.arrive(0, 1, 1000), Admission::Admit));
+        let mut b = bench(&p, Backlog::Packets(1000.0));
+        (0..=1000).for_each(|_| assert!(b.admits(0, 1, 1000)));
         assert_eq!(b.evicted.len(), dropped);
     }
 }
@@ -184,18 +116,18 @@ fn no_more_than_a_batch_is_dropped_at_once() {
 #[test]
 fn linux_drops_half_the_bytes() {
     let p = Params { variant: Variant::Linux, ..params() };
-    let mut b = Bench::new(&p, Backlog::Packets(10.0));
-    b.arrive(0, 1, 1500);
-    (0..9).for_each(|_| assert_eq!(b.arrive(0, 1, 100), Admission::Admit));
-    assert_eq!(b.arrive(0, 1, 100), Admission::Admit);
+    let mut b = bench(&p, Backlog::Packets(10.0));
+    b.admits(0, 1, 1500);
+    (0..9).for_each(|_| assert!(b.admits(0, 1, 100)));
+    assert!(b.admits(0, 1, 100));
     assert_eq!(b.evicted, [0], "1,500 of 2,500 B");
     let AnyAqm::FqCodel(aqm) = &b.aqm else { panic!("it is") };
     let counted = aqm.scheduler.all_within().map(|v| format!("{v:?}")).filter(|v| v.contains("count: 1,"));
     assert_eq!(counted.count(), 1);
     // The RFC: half the packets.
-    let mut b = Bench::new(&params(), Backlog::Packets(10.0));
-    b.arrive(0, 1, 1500);
-    (0..10).for_each(|_| assert_eq!(b.arrive(0, 1, 100), Admission::Admit));
+    let mut b = bench(&params(), Backlog::Packets(10.0));
+    b.admits(0, 1, 1500);
+    (0..10).for_each(|_| assert!(b.admits(0, 1, 100)));
     assert_eq!(b.evicted, [0, 1, 2, 3, 4, 5]);
 }
 
@@ -204,22 +136,22 @@ fn linux_drops_half_the_bytes() {
 fn whose_backlog_lets_codel_rest() {
     for variant in [Variant::Rfc8289, Variant::Linux] {
         let p = Params { variant, ..params() };
-        let mut b = Bench::new(&p, Backlog::Packets(1000.0));
-        let f = Bench::apart(20, 1024);
+        let mut b = bench(&p, Backlog::Packets(1000.0));
+        let f = apart(20, 1024);
         // Twenty flows with one packet in their queues each, again and again.
         for t in 0..40 {
-            f.iter().for_each(|flow| assert_eq!(b.arrive(t * 20 * MS, *flow, 1000), Admission::Admit));
+            f.iter().for_each(|flow| assert!(b.admits(t * 20 * MS, *flow, 1000)));
             (0..20).for_each(|i| {
-                b.depart((t * 20 + 10 + i / 2) * MS);
+                b.depart_at((t * 20 + 10 + i / 2) * MS);
             });
         }
         assert!(b.stat("above_target") > 0, "{variant:?}");
         // One flow alone with no more than a packet behind the one that leaves.
-        let mut b = Bench::new(&p, Backlog::Packets(1000.0));
-        b.arrive(0, f[0], 1000);
+        let mut b = bench(&p, Backlog::Packets(1000.0));
+        b.admits(0, f[0], 1000);
         for t in 1..400 {
-            b.arrive(t * 10 * MS, f[0], 1000);
-            b.depart((t * 10 + 9) * MS);
+            b.admits(t * 10 * MS, f[0], 1000);
+            b.depart_at((t * 10 + 9) * MS);
         }
         assert_eq!(b.stat("above_target"), 0, "{variant:?}");
     }
@@ -228,38 +160,38 @@ fn whose_backlog_lets_codel_rest() {
 /// Where all that is over the limit is the arrival, that is what goes; and nothing else goes for one that can't fit.
 #[test]
 fn an_arrival_may_be_what_goes() {
-    let mut b = Bench::new(&params(), Backlog::Packets(1.0));
-    let f = Bench::apart(2, 1024);
-    assert_eq!(b.arrive(0, f[0], 100), Admission::Admit);
-    assert_eq!(b.arrive(0, f[1], 1000), Admission::Drop(Cause::OVERFLOW));
+    let mut b = bench(&params(), Backlog::Packets(1.0));
+    let f = apart(2, 1024);
+    assert!(b.admits(0, f[0], 100));
+    assert_eq!(b.arrive_at(0, f[1], 1000, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
     assert_eq!((b.queue.packets(), b.stat("overflow")), (1, 1));
-    let mut b = Bench::new(&params(), Backlog::Bytes(5000.0));
-    (0..5).for_each(|_| assert_eq!(b.arrive(0, 1, 1000), Admission::Admit));
-    assert_eq!(b.arrive(0, 2, 9000), Admission::Drop(Cause::OVERFLOW));
+    let mut b = bench(&params(), Backlog::Bytes(5000.0));
+    (0..5).for_each(|_| assert!(b.admits(0, 1, 1000)));
+    assert_eq!(b.arrive_at(0, 2, 9000, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
     assert_eq!((b.queue.packets(), b.evicted.len()), (5, 0));
 }
 
 /// A queue whose only packet was dropped on arrival is in the lists all the same, and does no harm there.
 #[test]
 fn a_queue_without_a_packet_in_the_lists() {
-    let mut b = Bench::new(&params(), Backlog::Packets(1.0));
-    let f = Bench::apart(2, 1024);
-    b.arrive(0, f[0], 100);
-    assert_eq!(b.arrive(0, f[1], 1000), Admission::Drop(Cause::OVERFLOW));
-    assert_eq!((b.flows(0, 9), b.queue.packets()), (vec![f[0]], 0));
-    assert_eq!(b.arrive(0, f[1], 1000), Admission::Admit);
-    assert_eq!(b.flows(0, 9), [f[1]]);
+    let mut b = bench(&params(), Backlog::Packets(1.0));
+    let f = apart(2, 1024);
+    b.admits(0, f[0], 100);
+    assert_eq!(b.arrive_at(0, f[1], 1000, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
+    assert_eq!((b.flows(9), b.queue.packets()), (vec![f[0]], 0));
+    assert!(b.admits(0, f[1], 1000));
+    assert_eq!(b.flows(9), [f[1]]);
 }
 
 #[test]
 fn memory_is_a_limit_of_its_own() {
     let p = Params { memory_limit: Some(Bytes(10_000)), ..params() };
-    let mut b = Bench::new(&p, Backlog::Packets(1000.0));
+    let mut b = bench(&p, Backlog::Packets(1000.0));
     for _ in 0..40 {
-        assert_eq!(b.arrive(0, 1, 1000), Admission::Admit);
+        assert!(b.admits(0, 1, 1000));
         assert!(b.queue.bytes() <= 10_000);
     }
-    assert_eq!(b.arrive(0, 1, 10_001), Admission::Drop(Cause::OVERFLOW));
+    assert_eq!(b.arrive_at(0, 1, 10_001, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
     let full = b.queue.packets();
     assert_eq!(u64::from(full) + b.stat("evicted"), 40);
 }
@@ -270,11 +202,12 @@ fn ce_threshold_marks_early() {
     for ecn in [true, false] {
         let mut p = Params { ce_threshold: Some(Duration(MS)), ..params() };
         p.codel.ecn = ecn;
-        let mut b = Bench::new(&p, Backlog::Packets(1000.0));
-        b.arrive_as(0, 1, 1000, Ecn::Ect0);
-        b.arrive_as(0, 1, 1000, Ecn::Ect0);
-        b.arrive_as(0, 1, 1000, Ecn::NotCapable);
-        let marks: Vec<bool> = [MS, MS + 1, 9 * MS].map(|t| b.depart(t).expect("it waits").2).into();
+        let mut b = bench(&p, Backlog::Packets(1000.0));
+        b.arrive_at(0, 1, 1000, Ecn::Ect0);
+        b.arrive_at(0, 1, 1000, Ecn::Ect0);
+        b.arrive_at(0, 1, 1000, Ecn::NotCapable);
+        let marks: Vec<bool> =
+            [MS, MS + 1, 9 * MS].map(|t| b.depart_at(t).expect("it waits").marked().1).into();
         assert_eq!(marks, [false, true, false]);
         assert_eq!((b.stat("ce_marked"), b.stat("marked")), (1, 0));
     }
@@ -283,20 +216,20 @@ fn ce_threshold_marks_early() {
 /// A fixed sequence of decisions: two flows at twice the link's rate between them, one that sends now and then, 20 packets of room.
 #[test]
 fn golden_sequence() {
-    let mut b = Bench::new(&params(), Backlog::Packets(20.0));
-    let f = Bench::apart(3, 1024);
+    let mut b = bench(&params(), Backlog::Packets(20.0));
+    let f = apart(3, 1024);
     let mut order = String::new();
     for t in 0..400 {
-        b.arrive(t * MS, f[0], 1000);
+        b.admits(t * MS, f[0], 1000);
         if t % 2 == 0 {
-            b.arrive(t * MS, f[1], 500);
+            b.admits(t * MS, f[1], 500);
         }
         if t % 40 == 7 {
-            b.arrive(t * MS, f[2], 100);
+            b.admits(t * MS, f[2], 100);
         }
         let name = b
-            .depart(t * MS)
-            .map_or('-', |p| ['a', 'b', 'c'][f.iter().position(|x| *x == p.1).expect("known")]);
+            .depart_at(t * MS)
+            .map_or('-', |p| ['a', 'b', 'c'][f.iter().position(|x| *x == p.flow).expect("known")]);
         if t >= 340 {
             order.push(name);
         }
@@ -337,7 +270,7 @@ proptest! {
     {
         let variant = if linux { Variant::Linux } else { Variant::Rfc8289 };
         let p = Params { flows: 4, flow_quantum: Some(Bytes(quantum)), variant, ..params() };
-        let mut b = Bench::new(&p, Backlog::Packets(limit as f64));
+        let mut b = bench(&p, Backlog::Packets(limit as f64));
         let AnyAqm::FqCodel(aqm) = &mut b.aqm else { panic!("it is") };
         // Linux's control law is tried with CoDel.
         aqm.control = p.codel.control(Variant::Rfc8289, &context(Backlog::Packets(limit as f64)));
@@ -350,8 +283,8 @@ proptest! {
             for i in 0..arrivals {
                 flow = (flow * 5 + i + 1) % 8;
                 let kind = if capable { Ecn::Ect0 } else { Ecn::NotCapable };
-                let number = b.number;
-                let verdict = b.arrive_as(now, flow, size, kind);
+                let number = b.arrived;
+                let verdict = b.arrive_at(now, flow, size, kind);
                 let queue = hash.queue(FlowId(flow), &mut same) as usize;
                 rfc.enqueue(queue, (number, size, i128::from(now), capable));
                 prop_assert_eq!(verdict == Admission::Admit, !rfc.refused);
@@ -359,7 +292,7 @@ proptest! {
             }
             for _ in 0..departures {
                 now += MS / 2;
-                let left = b.depart(now).map(|p| (p.0, p.2));
+                let left = b.depart_at(now).map(Left::marked);
                 prop_assert_eq!(left, rfc.dequeue(i128::from(now), true));
             }
             let mut dropped = std::mem::take(&mut b.dropped);
@@ -376,13 +309,13 @@ proptest! {
         let variant = if linux { Variant::Linux } else { Variant::Rfc8289 };
         let p = Params { flows: 4, drop_batch: batch, memory_limit: Some(Bytes(memory)), variant, ..params() };
         let limit = if bytes { Backlog::Bytes(f64::from(limit) * 1000.0) } else { Backlog::Packets(f64::from(limit)) };
-        let mut b = Bench::new(&p, limit);
+        let mut b = bench(&p, limit);
         let (mut now, mut last, mut sent, mut refused) = (0, [0; 6], 0, 0);
         for (flow, size, departures, gap) in steps {
             now += gap * MS;
-            refused += u64::from(b.arrive(now, flow, size) != Admission::Admit);
+            refused += u64::from(!b.admits(now, flow, size));
             for _ in 0..departures {
-                if let Some((number, flow, _)) = b.depart(now) {
+                if let Some(Left { number, flow, .. }) = b.depart_at(now) {
                     prop_assert!(number >= last[flow as usize]);
                     last[flow as usize] = number + 1;
                     sent += 1;
@@ -394,12 +327,12 @@ proptest! {
             };
             prop_assert!(within && b.queue.bytes() <= memory);
             let gone = b.dropped.len() + b.evicted.len() + b.queue.packets() as usize;
-            prop_assert_eq!(u64::from(b.number), sent + refused + gone as u64);
+            prop_assert_eq!(u64::from(b.arrived), sent + refused + gone as u64);
             prop_assert_eq!((b.stat("above_target"), b.stat("evicted"), b.stat("overflow")),
                 (b.dropped.len() as u64, b.evicted.len() as u64, refused));
         }
         // Nothing is left behind in a queue that nobody visits.
-        while b.depart(now).is_some() {}
+        while b.depart_at(now).is_some() {}
         prop_assert_eq!(b.queue.packets(), 0);
     }
 }

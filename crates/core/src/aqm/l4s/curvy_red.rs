@@ -132,14 +132,10 @@ impl Base for Curve {
 mod tests {
     //! Curvy RED's base, against RFC 9332, Figure 10.
 
-    use proptest::prelude::{prop_assert, proptest};
-
     use super::*;
-    use crate::aqm::l4s::bench::{Bench, CONTEXT, MS};
-    use crate::packet::Ecn;
-    use crate::params::defaults;
-    use crate::registry::AnyAqm;
-    use crate::units::{Backlog, Rate};
+    use crate::testing::*;
+
+    const MS: Duration = Duration::from_millis(1);
 
     fn curve(params: &Params) -> Curve {
         Curve {

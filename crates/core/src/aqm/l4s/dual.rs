@@ -298,7 +298,6 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Bytes;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1500), limit: None };
 

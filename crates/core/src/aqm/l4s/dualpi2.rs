@@ -85,11 +85,9 @@ mod shares {
 
     use super::tests::bench;
     use super::*;
-    use crate::aqm::l4s::bench::{Bench, MS};
-    use crate::packet::Ecn;
-    use crate::params::defaults;
-    use crate::registry::AnyAqm;
-    use crate::units::Backlog;
+    use crate::testing::*;
+
+    const MS: Duration = Duration::from_millis(1);
 
     /// A sender that always has something to send.
     struct Sender {
@@ -174,7 +172,7 @@ mod shares {
     #[test]
     fn without_coupling_the_classic_flow_starves() {
         let codel = crate::aqm::codel::Params { ecn: true, ..defaults() };
-        let aqm = AnyAqm::Codel(Box::new(codel.build(&crate::aqm::l4s::bench::CONTEXT)));
+        let aqm = AnyAqm::Codel(Box::new(codel.build(&CONTEXT)));
         let (got, _) = compete(Bench::new(aqm, Backlog::Packets(1000.0)), [Ecn::Ect1, Ecn::Ect0], 50, 60_000);
         assert!(got[0] > 4.0 * got[1], "{got:?}");
     }

@@ -108,15 +108,13 @@ impl Aqm for Pi2 {
 #[cfg(test)]
 mod tests {
     //! PI2 in a real queue, by hand and against the pseudocode of RFC 9332, Appendix A, written out once more.
-    use proptest::prelude::{prop_assert_eq, proptest};
-
     use super::*;
-    use crate::aqm::l4s::bench::{Bench, CONTEXT, MS};
     use crate::aqm::l4s::coupling::{Common, OVERLOAD, Saturation};
     use crate::aqm::l4s::pi::step;
     use crate::aqm::red::EARLY;
-    use crate::params::defaults;
-    use crate::registry::AnyAqm;
+    use crate::testing::*;
+
+    const MS: Duration = Duration::from_millis(1);
 
     fn bench(params: &Params) -> Bench {
         params.check(&CONTEXT).expect("it fits");

@@ -148,11 +148,9 @@ impl Vars {
 #[cfg(test)]
 mod tests {
     //! Each departure by hand, and all of them against an oracle in whole numbers, as the kernel keeps them.
-    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
-
     use super::super::{DelayFrom, Params, Variant};
     use super::*;
-    use crate::params::{Build as _, defaults};
+    use crate::testing::*;
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
     const MS: Duration = Duration::from_millis(1);

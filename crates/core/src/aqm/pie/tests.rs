@@ -1,10 +1,7 @@
 //! PIE's laws, by hand and against the pseudocode of RFC 8033, Appendix A, written out once more.
 
-use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
-
 use super::*;
-use crate::params::{Build as _, defaults};
-use crate::queue::fake::Fake;
+use crate::testing::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 const MS: Duration = Duration::from_millis(1);

@@ -199,11 +199,8 @@ impl Aqm for Ared {
 
 #[cfg(test)]
 mod tests {
-    use crate::rng::Rng;
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::queue::fake::Fake;
+    use crate::testing::*;
 
     /// 1,250 packets of 1,000 B a second.
     const CONTEXT: Context =

@@ -124,15 +124,10 @@ impl Aqm for Choke {
 
 #[cfg(test)]
 mod tests {
-    use crate::rng::Rng;
-    use proptest::prelude::*;
-
     use super::*;
     use crate::aqm::red::tests::CONTEXT;
     use crate::aqm::red::{EARLY, FORCED};
-    use crate::queue::fake::shown;
-    use crate::queue::fifo::{Fifo, Stamped};
-    use crate::registry::AnyAqm;
+    use crate::testing::*;
 
     fn params(candidates: u64, w_q: f64) -> Params {
         Params {
@@ -144,50 +139,33 @@ mod tests {
         }
     }
 
-    /// A queue under CHOKe, and a generator of the same numbers as its own.
-    struct Bench {
-        queue: Fifo<Stamped>,
-        aqm: AnyAqm,
-        rng: Rng,
+    fn bench(p: &Params, seed: u64) -> Bench {
+        let aqm = AnyAqm::Choke(Box::new(p.build(&CONTEXT)));
+        let mut b = Bench::new(aqm, Backlog::Packets(100.0)).drawing(seed, "choke");
+        b.queue.went_busy();
+        b
     }
 
-    impl Bench {
-        fn new(p: &Params, seed: u64) -> Bench {
-            let mut queue = Fifo::new(Backlog::Packets(100.0));
-            queue.went_busy();
-            let aqm = AnyAqm::Choke(Box::new(p.build(&CONTEXT)));
-            Bench { queue, aqm, rng: Rng::for_component(seed, "choke") }
-        }
-
-        /// The verdict, and whose packets were evicted.
-        fn arrive(&mut self, flow: u32, ecn: Ecn) -> (Admission, Vec<u32>) {
-            let packet = Packet { flow: FlowId(flow), size: 1000, ecn, ..Packet::default() };
-            let item = Stamped { packet, since: Time::ZERO };
-            let said =
-                self.queue.arrive(Time::ZERO, &packet, item, &mut self.aqm, &mut self.rng, &mut Silent);
-            let gone = std::iter::from_fn(|| self.queue.take_evicted()).map(|p| p.flow.0).collect();
-            (said, gone)
-        }
-
-        fn matched(&self) -> u64 {
-            shown(&*self.aqm, self.queue.counts())["matched"]
-        }
+    /// The verdict, and whose packets were evicted.
+    fn arrive(b: &mut Bench, flow: u32, ecn: Ecn) -> (Admission, Vec<u32>) {
+        let said = b.arrive_at(0, flow, 1000, ecn);
+        (said, std::mem::take(&mut b.evicted_flows))
     }
 
     /// Fig. 1: up to min_th nothing is drawn, so a flow alone fills the queue that far; above, each of its arrivals meets itself, and takes
     /// a waiting packet with it.
     #[test]
     fn a_flow_alone_meets_itself() {
-        let mut b = Bench::new(&params(1, 1.0), 1);
+        let mut b = bench(&params(1, 1.0), 1);
         for waiting in 0..=5 {
             assert_eq!(b.queue.packets(), waiting);
-            assert_eq!(b.arrive(7, Ecn::NotCapable), (Admission::Admit, vec![]));
+            assert_eq!(arrive(&mut b, 7, Ecn::NotCapable), (Admission::Admit, vec![]));
         }
-        assert_eq!(b.arrive(7, Ecn::NotCapable), (Admission::Drop(MATCHED), vec![7]));
-        assert_eq!((b.queue.packets(), b.matched()), (5, 1));
+        assert_eq!(arrive(&mut b, 7, Ecn::NotCapable), (Admission::Drop(MATCHED), vec![7]));
+        assert_eq!((b.queue.packets(), b.stat("matched")), (5, 1));
         // Marks are no way out: a match is always a drop.
-        b.arrive(7, Ecn::Ect0);
-        assert_eq!(b.arrive(7, Ecn::Ect0), (Admission::Drop(MATCHED), vec![7]));
+        arrive(&mut b, 7, Ecn::Ect0);
+        assert_eq!(arrive(&mut b, 7, Ecn::Ect0), (Admission::Drop(MATCHED), vec![7]));
     }
 
     /// A flow's chance to be struck is its share of the queue; several candidates strike more often, 1 − (1 − share)^m.
@@ -197,12 +175,12 @@ mod tests {
             let mut hits = 0;
             let tries = 4000;
             for seed in 0..tries {
-                let mut b = Bench::new(&params(candidates, 1e-9), seed);
-                (0..8).for_each(|n| drop(b.arrive(n % 4, Ecn::NotCapable)));
+                let mut b = bench(&params(candidates, 1e-9), seed);
+                (0..8).for_each(|n| drop(arrive(&mut b, n % 4, Ecn::NotCapable)));
                 let AnyAqm::Choke(choke) = &mut b.aqm else { unreachable!() };
                 // Above min_th, and below where RED drops with any likelihood.
                 choke.law.vars.avg[0] = 5.000_001;
-                hits += u64::from(b.arrive(2, Ecn::NotCapable).0 == Admission::Drop(MATCHED));
+                hits += u64::from(arrive(&mut b, 2, Ecn::NotCapable).0 == Admission::Drop(MATCHED));
             }
             let share = hits as f64 / tries as f64;
             // Four standard deviations.
@@ -214,15 +192,15 @@ mod tests {
     #[test]
     fn a_flow_of_which_nothing_waits_is_reds() {
         let p = params(5, 1.0);
-        let mut b = Bench::new(&p, 3);
-        (0..6).for_each(|n| assert_eq!(b.arrive(n, Ecn::NotCapable).0, Admission::Admit));
+        let mut b = bench(&p, 3);
+        (0..6).for_each(|n| assert_eq!(arrive(&mut b, n, Ecn::NotCapable).0, Admission::Admit));
         for n in 100..400 {
-            let (said, gone) = b.arrive(n, Ecn::NotCapable);
+            let (said, gone) = arrive(&mut b, n, Ecn::NotCapable);
             assert!(gone.is_empty());
             assert!(matches!(said, Admission::Admit | Admission::Drop(EARLY | FORCED)), "{said:?}");
         }
-        assert_eq!(b.matched(), 0);
-        assert_eq!(b.arrive(1000, Ecn::NotCapable).0, Admission::Drop(FORCED));
+        assert_eq!(b.stat("matched"), 0);
+        assert_eq!(arrive(&mut b, 1000, Ecn::NotCapable).0, Admission::Drop(FORCED));
     }
 
     #[test]
@@ -285,7 +263,7 @@ mod tests {
         fn agrees_with_the_figure(seed: u64, candidates in 1u64..4, w_q in prop::sample::select(vec![0.02, 0.2, 1.0]),
             steps in prop::collection::vec((0u32..4, prop::bool::weighted(0.4)), 1..300)) {
             let p = params(candidates, w_q);
-            let mut b = Bench::new(&p, seed);
+            let mut b = bench(&p, seed);
             let mut oracle = Oracle { waiting: Vec::new(), avg: 0.0, count: -1 };
             let mut rng = Rng::for_component(seed, "choke");
             for (flow, leaves) in steps {
@@ -293,7 +271,7 @@ mod tests {
                     let packet = b.queue.pop();
                     prop_assert_eq!(packet.map(|p| p.flow.0), (!oracle.waiting.is_empty()).then(|| oracle.waiting.remove(0)));
                 }
-                let (said, gone) = b.arrive(flow, Ecn::NotCapable);
+                let (said, gone) = arrive(&mut b, flow, Ecn::NotCapable);
                 let expected = oracle.arrive(&p, flow, &mut rng);
                 prop_assert_eq!((said, gone), expected);
                 prop_assert_eq!(b.queue.iter().map(|p| p.flow.0).collect::<Vec<_>>(), oracle.waiting.clone());
@@ -304,13 +282,13 @@ mod tests {
     /// Golden: two flows, one with three of four arrivals; what became of forty arrivals with seed 1.
     #[test]
     fn golden_sequence() {
-        let mut b = Bench::new(&params(1, 0.5), 1);
+        let mut b = bench(&params(1, 0.5), 1);
         let said: String = (0..60)
             .map(|n| {
                 if n % 3 == 2 {
                     b.queue.pop();
                 }
-                match b.arrive(u32::from(n % 4 == 0), Ecn::NotCapable).0 {
+                match arrive(&mut b, u32::from(n % 4 == 0), Ecn::NotCapable).0 {
                     Admission::Admit => '.',
                     Admission::Drop(MATCHED) => 'm',
                     Admission::Drop(EARLY) => 'e',

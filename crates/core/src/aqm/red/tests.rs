@@ -1,14 +1,9 @@
-use crate::rng::Rng;
 use Admission::{Admit, Drop, Mark};
-use proptest::prelude::*;
 
 use super::*;
 use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{EARLY, FORCED};
-use crate::queue::fake::{Fake, count, shown};
-use crate::queue::fifo::{Fifo, Stamped};
-use crate::registry::AnyAqm;
-use crate::verdict::Notes;
+use crate::testing::*;
 
 /// 1,000 packets a second.
 pub(crate) const CONTEXT: Context =

@@ -1,12 +1,9 @@
 //! REM's price and probability, by hand, by what the paper derives from them, and as a sum over all that came and waited.
 
-use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
-
 use super::oracle::{Bench, Oracle, Step};
 use super::*;
 use crate::aqm::EARLY;
-use crate::queue::fake::Fake;
-use crate::registry::AnyAqm;
+use crate::testing::*;
 
 /// 1,000 packets of 1,000 B a second: 10 in 10 ms.
 const CONTEXT: Context =

@@ -1,120 +1,81 @@
 use std::collections::BTreeMap;
 
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
-use crate::queue::fake::shown;
-use crate::queue::fifo::{Fifo, Stamped};
-use crate::registry::AnyAqm;
-
-const MS: u64 = 1_000_000_000;
-const CONTEXT: Context = Context {
-    link_rate: Some(Rate(8_000_000)),
-    contract: None,
-    packet: Bytes(1000),
-    limit: Some(Backlog::Packets(1000.0)),
-};
+use crate::testing::*;
 
 fn params() -> Params {
     crate::params::defaults()
 }
 
-/// A queue under SFB, fed and drained by hand.
-struct Bench {
-    queue: Fifo<Stamped>,
-    aqm: AnyAqm,
-    rng: Rng,
+fn bench(p: &Params, seed: u64) -> Bench {
+    Bench::new(AnyAqm::Sfb(Box::new(p.build(&CONTEXT))), Backlog::Packets(1000.0)).drawing(seed, "sfb")
 }
 
-impl Bench {
-    fn new(p: &Params, seed: u64) -> Bench {
-        let aqm = AnyAqm::Sfb(Box::new(p.build(&CONTEXT)));
-        Bench { queue: Fifo::new(Backlog::Packets(1000.0)), aqm, rng: Rng::for_component(seed, "sfb") }
-    }
+fn sfb(b: &mut Bench) -> &mut Sfb {
+    let AnyAqm::Sfb(sfb) = &mut b.aqm else { unreachable!() };
+    sfb
+}
 
-    fn arrive(&mut self, at: u64, flow: u32, ecn: Ecn) -> Admission {
-        let packet = Packet { flow: FlowId(flow), size: 1000, ecn, ..Packet::default() };
-        let item = Stamped { packet, since: Time(at) };
-        self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent)
-    }
+fn p_min(b: &mut Bench, flow: u32) -> f64 {
+    sfb(b).now_used.bins(FlowId(flow)).map(|bin| bin.p).fold(1.0, f64::min)
+}
 
-    fn depart(&mut self, at: u64) -> Option<u32> {
-        let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-        let sent = self.queue.depart(Time(at), |p| p.packet, aqm, rng, &mut Silent, |_, _| {});
-        sent.map(|p| p.flow.0)
-    }
-
-    fn sfb(&mut self) -> &mut Sfb {
-        let AnyAqm::Sfb(sfb) = &mut self.aqm else { unreachable!() };
-        sfb
-    }
-
-    fn p_min(&mut self, flow: u32) -> f64 {
-        self.sfb().now_used.bins(FlowId(flow)).map(|bin| bin.p).fold(1.0, f64::min)
-    }
-
-    /// Puts all of a flow's bins at a probability.
-    fn set(&mut self, flow: u32, p: f64) {
-        self.sfb().now_used.bins(FlowId(flow)).for_each(|bin| bin.p = p);
-    }
-
-    fn stat(&self, what: &str) -> u64 {
-        shown(&*self.aqm, self.queue.counts())[what]
-    }
+/// Puts all of a flow's bins at a probability.
+fn set(b: &mut Bench, flow: u32, p: f64) {
+    sfb(b).now_used.bins(FlowId(flow)).for_each(|bin| bin.p = p);
 }
 
 /// A bin at bin_size raises its probability at each arrival, a shorter one leaves it, an empty one lowers it.
 #[test]
 fn a_full_bin_raises_and_an_empty_one_lowers() {
-    let mut b = Bench::new(&params(), 1);
+    let mut b = bench(&params(), 1);
     for n in 0..20 {
-        assert_eq!(b.arrive(n, 1, Ecn::NotCapable), Admission::Admit);
-        assert_eq!(b.p_min(1), 0.0);
+        assert!(b.admits(n, 1, 1000));
+        assert_eq!(p_min(&mut b, 1), 0.0);
     }
     for n in 1..=4 {
         // Of 0.15 % none drops with this seed.
-        assert_eq!(b.arrive(20 + n, 1, Ecn::NotCapable), Admission::Admit);
-        assert!((b.p_min(1) - n as f64 * 0.0005).abs() < 1e-12);
+        assert!(b.admits(20 + n, 1, 1000));
+        assert!((p_min(&mut b, 1) - n as f64 * 0.0005).abs() < 1e-12);
     }
-    while b.depart(100).is_some() {}
-    let risen = b.p_min(1);
-    b.arrive(200, 1, Ecn::NotCapable);
-    assert!((b.p_min(1) - (risen - 0.00005)).abs() < 1e-12);
-    b.arrive(201, 1, Ecn::NotCapable);
-    assert!((b.p_min(1) - (risen - 0.00005)).abs() < 1e-12, "one waits: neither");
+    while b.depart_at(100).is_some() {}
+    let risen = p_min(&mut b, 1);
+    b.arrive_at(200, 1, 1000, Ecn::NotCapable);
+    assert!((p_min(&mut b, 1) - (risen - 0.00005)).abs() < 1e-12);
+    b.arrive_at(201, 1, 1000, Ecn::NotCapable);
+    assert!((p_min(&mut b, 1) - (risen - 0.00005)).abs() < 1e-12, "one waits: neither");
 }
 
 /// A flow whose bins all hold bin_max packets loses what comes, whatever the probability; others go on.
 #[test]
 fn bins_have_a_limit() {
-    let mut b = Bench::new(&Params { increment: 1e-9, ..params() }, 1);
-    (0..25).for_each(|n| assert_eq!(b.arrive(n, 1, Ecn::Ect0), Admission::Admit));
-    assert_eq!(b.arrive(26, 1, Ecn::Ect0), Admission::Drop(BIN_FULL));
-    assert_eq!(b.arrive(27, 2, Ecn::Ect0), Admission::Admit);
+    let mut b = bench(&Params { increment: 1e-9, ..params() }, 1);
+    (0..25).for_each(|n| assert_eq!(b.arrive_at(n, 1, 1000, Ecn::Ect0), Admission::Admit));
+    assert_eq!(b.arrive_at(26, 1, 1000, Ecn::Ect0), Admission::Drop(BIN_FULL));
+    assert_eq!(b.arrive_at(27, 2, 1000, Ecn::Ect0), Admission::Admit);
     assert_eq!(b.stat("bin_full"), 1);
 }
 
 /// At 1 in all bins a flow gets penalty_rate, after penalty_burst; a flow that shares some of its bins does not notice.
 #[test]
 fn the_penalty_box_is_a_rate() {
-    let mut b = Bench::new(&Params { penalty_rate: 10.0, penalty_burst: 3, ..params() }, 1);
-    b.arrive(0, 1, Ecn::NotCapable);
-    b.depart(0);
+    let mut b = bench(&Params { penalty_rate: 10.0, penalty_burst: 3, ..params() }, 1);
+    b.arrive_at(0, 1, 1000, Ecn::NotCapable);
+    b.depart_at(0);
     let mut passed = Vec::new();
     for ms in 0..1000 {
-        b.set(1, 1.0);
-        b.sfb().now_used.bins(FlowId(1)).for_each(|bin| bin.packets = 1);
-        match b.arrive(ms * MS, 1, Ecn::Ect0) {
+        set(&mut b, 1, 1.0);
+        sfb(&mut b).now_used.bins(FlowId(1)).for_each(|bin| bin.packets = 1);
+        match b.arrive_at(ms * MS, 1, 1000, Ecn::Ect0) {
             Admission::Admit => passed.push(ms),
             verdict => assert_eq!(verdict, Admission::Drop(PENALTY)),
         }
-        b.depart(ms * MS);
+        b.depart_at(ms * MS);
     }
     assert_eq!(passed, [0, 1, 2, 100, 200, 300, 400, 500, 600, 700, 800, 900]);
     assert_eq!(b.stat("penalty"), 1000 - 12);
     // Another flow is in one of 16 of its bins at a level, in all eight once in four billion times.
-    assert!((2..200).all(|flow| b.p_min(flow) < 1.0));
+    assert!((2..200).all(|flow| p_min(&mut b, flow) < 1.0));
 }
 
 /// p is the share that is dropped, or marked where that is allowed and understood; above 1/2 a part of 2 (p − 1/2) is dropped all the
@@ -127,15 +88,15 @@ fn marks_and_drops_by_the_least_probability() {
         (0.75, Ecn::Ect0, 0.25, 0.5),
         (0.75, Ecn::NotCapable, 0.0, 0.75),
     ] {
-        let mut b = Bench::new(&Params { ecn: true, ..params() }, 7);
+        let mut b = bench(&Params { ecn: true, ..params() }, 7);
         let mut seen = [0.0, 0.0];
         let tries = 4000;
-        b.arrive(0, 1, ecn);
-        b.depart(0);
+        b.arrive_at(0, 1, 1000, ecn);
+        b.depart_at(0);
         for n in 0..tries {
-            b.set(1, p);
-            b.sfb().now_used.bins(FlowId(1)).for_each(|bin| bin.packets = 1);
-            match b.arrive(n, 1, ecn) {
+            set(&mut b, 1, p);
+            sfb(&mut b).now_used.bins(FlowId(1)).for_each(|bin| bin.packets = 1);
+            match b.arrive_at(n, 1, 1000, ecn) {
                 Admission::Mark => seen[0] += 1.0,
                 Admission::Drop(cause) => {
                     assert_eq!(cause, EARLY);
@@ -143,7 +104,7 @@ fn marks_and_drops_by_the_least_probability() {
                 }
                 Admission::Admit => {}
             }
-            while b.depart(n).is_some() {}
+            while b.depart_at(n).is_some() {}
         }
         for (share, expected) in seen.map(|n| n / tries as f64).into_iter().zip([marks, drops]) {
             assert!((share - expected).abs() < 0.032, "{p} {ecn:?}: {seen:?}");
@@ -164,36 +125,36 @@ fn a_change_of_hashes_sets_nobody_free() {
         penalty_burst: 1000,
         ..params()
     };
-    let mut b = Bench::new(&p, 3);
-    (0..22).for_each(|_| assert_eq!(b.arrive(0, 1, Ecn::NotCapable), Admission::Admit));
-    b.arrive(0, 2, Ecn::NotCapable);
-    let keys = (b.sfb().now_used.key, b.sfb().next.key);
-    b.set(1, 1.0);
-    b.set(2, 0.9);
+    let mut b = bench(&p, 3);
+    (0..22).for_each(|_| assert!(b.admits(0, 1, 1000)));
+    b.arrive_at(0, 2, 1000, Ecn::NotCapable);
+    let keys = (sfb(&mut b).now_used.key, sfb(&mut b).next.key);
+    set(&mut b, 1, 1.0);
+    set(&mut b, 2, 0.9);
     for n in 0..150 {
-        b.arrive((600 + n) * MS, 1, Ecn::NotCapable);
-        b.arrive((600 + n) * MS, 2, Ecn::NotCapable);
+        b.arrive_at((600 + n) * MS, 1, 1000, Ecn::NotCapable);
+        b.arrive_at((600 + n) * MS, 2, 1000, Ecn::NotCapable);
         while b.queue.packets() > 24 {
-            b.depart((600 + n) * MS);
+            b.depart_at((600 + n) * MS);
         }
-        b.set(1, 1.0);
+        set(&mut b, 1, 1.0);
     }
-    assert!(b.sfb().warming);
-    b.arrive(1000 * MS, 3, Ecn::NotCapable);
-    assert_eq!((b.sfb().now_used.key, b.stat("rehashed"), b.sfb().warming), (keys.1, 1, false));
-    assert_ne!(b.sfb().next.key, keys.0);
-    assert_eq!((b.p_min(1), b.p_min(2)), (1.0, 0.0));
+    assert!(sfb(&mut b).warming);
+    b.arrive_at(1000 * MS, 3, 1000, Ecn::NotCapable);
+    assert_eq!((sfb(&mut b).now_used.key, b.stat("rehashed"), sfb(&mut b).warming), (keys.1, 1, false));
+    assert_ne!(sfb(&mut b).next.key, keys.0);
+    assert_eq!((p_min(&mut b, 1), p_min(&mut b, 2)), (1.0, 0.0));
     counts_what_waits(&mut b);
 }
 
 /// Every bin in use holds as many packets as wait of its flows.
 fn counts_what_waits(b: &mut Bench) {
-    let key = b.sfb().now_used.key;
+    let key = sfb(b).now_used.key;
     let waiting: Vec<FlowId> = b.queue.iter().map(|p| p.flow).collect();
     for level in 0..8 {
         let mut expected: BTreeMap<usize, u32> = BTreeMap::new();
         waiting.iter().for_each(|flow| *expected.entry(place(key, level, *flow, 16)).or_default() += 1);
-        for (at, bin) in b.sfb().now_used.levels[level].iter().enumerate() {
+        for (at, bin) in sfb(b).now_used.levels[level].iter().enumerate() {
             assert_eq!(bin.packets, expected.get(&at).copied().unwrap_or(0), "level {level}, bin {at}");
         }
     }
@@ -280,7 +241,7 @@ proptest! {
         steps in prop::collection::vec((0u64..20, 0u32..6, 0usize..3), 1..400)) {
         let p = Params { levels, bins, bin_size: 3, bin_max: 8, increment: 0.2, decrement: 0.05, penalty_rate: 50.0,
             penalty_burst: 4, ..params() };
-        let mut b = Bench::new(&p, seed);
+        let mut b = bench(&p, seed);
         let mut rng = Rng::for_component(seed, "sfb");
         let keys = (rng.uniform().to_bits(), rng.uniform());
         let mut oracle = Oracle { tokens: 4.0, ..Oracle::default() };
@@ -290,9 +251,9 @@ proptest! {
             at += pause * MS + 12_345;
             for _ in 0..leave {
                 let expected = (!oracle.waiting.is_empty()).then(|| oracle.waiting.remove(0));
-                prop_assert_eq!(b.depart(at), expected);
+                prop_assert_eq!(b.depart_at(at).map(|p| p.flow), expected);
             }
-            prop_assert_eq!(b.arrive(at, flow, Ecn::NotCapable), oracle.arrive(&p, keys.0, at, flow, &mut rng));
+            prop_assert_eq!(b.arrive_at(at, flow, 1000, Ecn::NotCapable), oracle.arrive(&p, keys.0, at, flow, &mut rng));
         }
     }
 }
@@ -301,13 +262,13 @@ proptest! {
 #[test]
 fn golden_sequence() {
     let p = Params { bin_size: 4, bin_max: 6, increment: 0.05, ..params() };
-    let mut b = Bench::new(&p, 1);
+    let mut b = bench(&p, 1);
     let said: String = (0..80u64)
         .map(|n| {
             if n % 3 != 0 {
-                b.depart(n * MS);
+                b.depart_at(n * MS);
             }
-            match b.arrive(n * MS, u32::from(n % 4 == 0), Ecn::NotCapable) {
+            match b.arrive_at(n * MS, u32::from(n % 4 == 0), 1000, Ecn::NotCapable) {
                 Admission::Admit => '.',
                 Admission::Drop(EARLY) => 'e',
                 Admission::Drop(BIN_FULL) => 'f',

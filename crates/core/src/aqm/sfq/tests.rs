@@ -2,115 +2,66 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
-use crate::queue::fake::shown;
-use crate::queue::fifo::{Fifo, Stamped};
-use crate::registry::AnyAqm;
-
-const MS: u64 = 1_000_000_000;
+use crate::testing::{self, *};
 
 fn context(limit: Backlog) -> Context {
-    Context { link_rate: Some(Rate(10_000_000)), contract: None, packet: Bytes(1000), limit: Some(limit) }
+    testing::context(Some(Rate(10_000_000)), limit)
 }
 
 fn params() -> Params {
     crate::params::defaults()
 }
 
-/// A queue under SFQ, fed and drained by hand. Packets are numbered as they arrive.
-struct Bench {
-    queue: Fifo<Stamped>,
-    aqm: AnyAqm,
-    rng: Rng,
-    number: u32,
-    evicted: Vec<u32>,
-}
-
-impl Bench {
-    fn new(p: &Params, limit: Backlog) -> Bench {
-        let aqm = AnyAqm::Sfq(Box::new(p.build(&context(limit))));
-        let (queue, rng) = (Fifo::before(limit, &aqm), Rng::for_component(1, "sfq"));
-        Bench { queue, aqm, rng, number: 0, evicted: Vec::new() }
-    }
-
-    fn take_evicted(&mut self) {
-        self.evicted.extend(std::iter::from_fn(|| self.queue.take_evicted()).map(|p| p.seq));
-    }
-
-    fn arrive(&mut self, at: u64, flow: u32, size: u32) -> bool {
-        let packet = Packet { flow: FlowId(flow), seq: self.number, size, ..Packet::default() };
-        self.number += 1;
-        let item = Stamped { packet, since: Time(at) };
-        let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-        let verdict = self.queue.arrive(Time(at), &packet, item, aqm, rng, &mut Silent);
-        self.take_evicted();
-        verdict == Admission::Admit
-    }
-
-    fn depart(&mut self, at: u64) -> Option<(u32, u32)> {
-        let (aqm, rng) = (&mut self.aqm, &mut self.rng);
-        let sent = self.queue.depart(Time(at), |p| p.packet, aqm, rng, &mut Silent, |_, c| panic!("{c:?}"));
-        self.take_evicted();
-        sent.map(|p| (p.seq, p.flow.0))
-    }
-
-    fn flows(&mut self, n: usize) -> Vec<u32> {
-        (0..n).filter_map(|_| self.depart(0)).map(|p| p.1).collect()
-    }
-
-    fn stat(&self, what: &str) -> u64 {
-        shown(&*self.aqm, self.queue.counts())[what]
-    }
+fn bench(p: &Params, limit: Backlog) -> Bench {
+    Bench::new(AnyAqm::Sfq(Box::new(p.build(&context(limit)))), limit).drawing(1, "sfq")
 }
 
 /// The flow whose first packet came first sends first, then they take turns of bytes.
 #[test]
 fn queues_take_turns_of_bytes() {
-    let mut b = Bench::new(&params(), Backlog::Packets(100.0));
+    let mut b = bench(&params(), Backlog::Packets(100.0));
     for _ in 0..9 {
-        b.arrive(0, 2, 500);
-        b.arrive(0, 1, 1000);
+        b.admits(0, 2, 500);
+        b.admits(0, 1, 1000);
     }
     assert_eq!(b.flows(7), [2, 2, 1, 2, 2, 1, 2]);
     // A new flow waits for its turn, unlike in FQ-CoDel.
-    b.arrive(0, 3, 100);
+    b.admits(0, 3, 100);
     assert_eq!(b.flows(3), [2, 1, 3]);
 }
 
 /// Over the limit the longest queue in packets loses its tail; the arrival, if that is where it went.
 #[test]
 fn the_longest_queue_loses_its_tail() {
-    let mut b = Bench::new(&params(), Backlog::Packets(10.0));
-    (0..6).for_each(|_| assert!(b.arrive(0, 1, 100)));
-    (0..4).for_each(|_| assert!(b.arrive(0, 2, 1500)));
-    assert!(b.arrive(0, 3, 1000));
+    let mut b = bench(&params(), Backlog::Packets(10.0));
+    (0..6).for_each(|_| assert!(b.admits(0, 1, 100)));
+    (0..4).for_each(|_| assert!(b.admits(0, 2, 1500)));
+    assert!(b.admits(0, 3, 1000));
     assert_eq!((b.evicted.clone(), b.queue.packets()), (vec![5], 10));
-    assert!(!b.arrive(0, 1, 100));
+    assert!(!b.admits(0, 1, 100));
     assert_eq!((b.stat("evicted"), b.stat("overflow")), (1, 1));
     // 5 and 5: the one that came to it last loses.
-    assert!(b.arrive(0, 4, 100));
+    assert!(b.admits(0, 4, 100));
     assert_eq!(b.evicted, [5, 4]);
-    assert!(!b.arrive(0, 2, 100) || b.evicted.len() == 3);
+    assert!(!b.admits(0, 2, 100) || b.evicted.len() == 3);
 }
 
 #[test]
 fn or_its_head() {
-    let mut b = Bench::new(&Params { headdrop: true, ..params() }, Backlog::Packets(10.0));
-    (0..10).for_each(|_| assert!(b.arrive(0, 1, 100)));
-    assert!(b.arrive(0, 1, 100) && b.arrive(0, 2, 100));
+    let mut b = bench(&Params { headdrop: true, ..params() }, Backlog::Packets(10.0));
+    (0..10).for_each(|_| assert!(b.admits(0, 1, 100)));
+    assert!(b.admits(0, 1, 100) && b.admits(0, 2, 100));
     assert_eq!((b.evicted.clone(), b.stat("overflow")), (vec![0, 1], 0));
-    assert_eq!(b.depart(0), Some((2, 1)));
+    assert_eq!(b.depart_at(0).map(Left::of_flow), Some((2, 1)));
 }
 
 /// Where every queue has one packet, the one whose turn it is loses.
 #[test]
 fn among_single_packets_the_turn_decides() {
-    let mut b = Bench::new(&params(), Backlog::Packets(3.0));
-    (0..3).for_each(|flow| assert!(b.arrive(0, flow, 100)));
-    assert!(b.arrive(0, 3, 100));
+    let mut b = bench(&params(), Backlog::Packets(3.0));
+    (0..3).for_each(|flow| assert!(b.admits(0, flow, 100)));
+    assert!(b.admits(0, 3, 100));
     assert_eq!(b.evicted, [0]);
     assert_eq!(b.flows(9), [1, 2, 3]);
 }
@@ -119,32 +70,33 @@ fn among_single_packets_the_turn_decides() {
 fn a_queue_has_a_depth() {
     for headdrop in [false, true] {
         let p = Params { depth: 3, headdrop, ..params() };
-        let mut b = Bench::new(&p, Backlog::Packets(100.0));
-        (0..3).for_each(|_| assert!(b.arrive(0, 1, 100)));
-        assert_eq!(b.arrive(0, 1, 100), headdrop);
-        assert!(b.arrive(0, 2, 100), "another flow's has room");
+        let mut b = bench(&p, Backlog::Packets(100.0));
+        (0..3).for_each(|_| assert!(b.admits(0, 1, 100)));
+        assert_eq!(b.admits(0, 1, 100), headdrop);
+        assert!(b.admits(0, 2, 100), "another flow's has room");
         assert_eq!((b.evicted.len(), b.stat("too_deep")), if headdrop { (1, 0) } else { (0, 1) });
     }
 }
 
 #[test]
 fn a_flow_without_a_queue_is_dropped() {
-    let mut b = Bench::new(&Params { flows: 2, ..params() }, Backlog::Packets(100.0));
-    assert_eq!([1, 2, 3, 1].map(|flow| b.arrive(0, flow, 100)), [true, true, false, true]);
+    let mut b = bench(&Params { flows: 2, ..params() }, Backlog::Packets(100.0));
+    assert_eq!([1, 2, 3, 1].map(|flow| b.admits(0, flow, 100)), [true, true, false, true]);
     assert_eq!(b.flows(3), [1, 1, 2]);
-    assert!(b.arrive(0, 3, 100), "the second's queue is free");
+    assert!(b.admits(0, 3, 100), "the second's queue is free");
 }
 
 /// McKenney: flows that collide do not do so for ever. What waits goes with its flow, in order.
 #[test]
 fn a_new_salt_separates_flows() {
     let p = Params { divisor: 2, perturb: Some(Duration(10 * MS)), ..params() };
-    let mut b = Bench::new(&p, Backlog::Packets(100.0));
+    let mut b = bench(&p, Backlog::Packets(100.0));
     // Three flows in two queues; an order by turns shows who shares one.
     let mut shared = std::collections::BTreeSet::new();
     for round in 0..40 {
-        (0..4).for_each(|_| (0..3).for_each(|flow| assert!(b.arrive(round * 10 * MS, flow, 1000))));
-        let order: Vec<(u32, u32)> = (0..12).filter_map(|_| b.depart(round * 10 * MS)).collect();
+        (0..4).for_each(|_| (0..3).for_each(|flow| assert!(b.admits(round * 10 * MS, flow, 1000))));
+        let order: Vec<(u32, u32)> =
+            (0..12).filter_map(|_| b.depart_at(round * 10 * MS).map(Left::of_flow)).collect();
         for flow in 0..3 {
             let own: Vec<u32> = order.iter().filter(|p| p.1 == flow).map(|p| p.0).collect();
             assert!(own.is_sorted() && own.len() == 4);
@@ -153,8 +105,9 @@ fn a_new_salt_separates_flows() {
     }
     assert!(shared.len() >= 3, "{shared:?}");
     // Waiting over a change of salt: nothing is lost, and each flow's order is kept.
-    (0..9).for_each(|_| (0..3).for_each(|flow| assert!(b.arrive(400 * MS, flow, 1000))));
-    let order: Vec<(u32, u32)> = (0..27).filter_map(|i| b.depart((400 + 7 * i) * MS)).collect();
+    (0..9).for_each(|_| (0..3).for_each(|flow| assert!(b.admits(400 * MS, flow, 1000))));
+    let order: Vec<(u32, u32)> =
+        (0..27).filter_map(|i| b.depart_at((400 + 7 * i) * MS).map(Left::of_flow)).collect();
     assert_eq!((order.len(), b.evicted.len()), (27, 0));
     for flow in 0..3 {
         assert!(order.iter().filter(|p| p.1 == flow).map(|p| p.0).is_sorted());
@@ -172,15 +125,15 @@ fn odd_parameters_are_refused_or_remarked_on() {
 /// A fixed sequence of decisions: three flows of unlike sizes at twice the link's rate, 12 packets of room.
 #[test]
 fn golden_sequence() {
-    let mut b = Bench::new(&params(), Backlog::Packets(12.0));
+    let mut b = bench(&params(), Backlog::Packets(12.0));
     let mut order = String::new();
     for t in 0..60 {
-        b.arrive(t * MS, 0, 1000);
+        b.admits(t * MS, 0, 1000);
         if t % 2 == 0 {
-            b.arrive(t * MS, 1, 500);
-            b.arrive(t * MS, 2, 1500);
+            b.admits(t * MS, 1, 500);
+            b.admits(t * MS, 2, 1500);
         }
-        order.push(b.depart(t * MS).map_or('-', |p| ['a', 'b', 'c'][p.1 as usize]));
+        order.push(b.depart_at(t * MS).map_or('-', |p| ['a', 'b', 'c'][p.flow as usize]));
     }
     assert_eq!(order, "abcabbcabbabcabbcabbabcabbcabbabcabbcabbabcabbcabbabcabbcabb");
     let (evicted, refused) = (&b.evicted, b.stat("overflow"));
@@ -329,15 +282,15 @@ proptest! {
     {
         let p = Params { headdrop, depth, flows, divisor, flow_quantum: Some(Bytes(quantum)),
             perturb: perturb.map(|t| Duration(t * MS)) };
-        let mut b = Bench::new(&p, Backlog::Packets(limit as f64));
+        let mut b = bench(&p, Backlog::Packets(limit as f64));
         let mut slow = Slow::new(&p, limit);
         let mut now = 0;
         for (flow, size, departures, gap) in steps {
             now += gap * MS;
-            let number = b.number;
-            prop_assert_eq!(b.arrive(now, flow, size), slow.arrive(now, (number, flow, size)));
+            let number = b.arrived;
+            prop_assert_eq!(b.admits(now, flow, size), slow.arrive(now, (number, flow, size)));
             for _ in 0..departures {
-                prop_assert_eq!(b.depart(now), slow.depart(now));
+                prop_assert_eq!(b.depart_at(now).map(Left::of_flow), slow.depart(now));
             }
             prop_assert_eq!(&b.evicted, &slow.evicted);
             prop_assert_eq!(b.queue.packets() as usize, slow.queues.iter().map(VecDeque::len).sum::<usize>());
@@ -350,15 +303,15 @@ proptest! {
         steps in prop::collection::vec((0u32..6, 40u32..1500, 0u32..3), 1..300))
     {
         let p = Params { headdrop, depth, flows: 4, ..params() };
-        let mut b = Bench::new(&p, Backlog::Bytes(f64::from(limit)));
+        let mut b = bench(&p, Backlog::Bytes(f64::from(limit)));
         let (mut sent, mut refused) = (0, 0);
         for (flow, size, departures) in steps {
-            refused += usize::from(!b.arrive(0, flow, size));
-            sent += (0..departures).filter_map(|_| b.depart(0)).count();
+            refused += usize::from(!b.admits(0, flow, size));
+            sent += (0..departures).filter_map(|_| b.depart_at(0)).count();
             prop_assert!(b.queue.bytes() <= u64::from(limit));
-            prop_assert_eq!(b.number as usize, sent + refused + b.evicted.len() + b.queue.packets() as usize);
+            prop_assert_eq!(b.arrived as usize, sent + refused + b.evicted.len() + b.queue.packets() as usize);
         }
-        while b.depart(0).is_some() {}
+        while b.depart_at(0).is_some() {}
         prop_assert_eq!(b.queue.packets(), 0);
         prop_assert_eq!(b.stat("evicted") as usize, b.evicted.len());
         prop_assert_eq!((b.stat("overflow") + b.stat("too_deep")) as usize, refused);

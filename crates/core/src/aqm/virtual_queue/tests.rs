@@ -1,16 +1,10 @@
 use std::collections::VecDeque;
 
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
 use crate::aqm::red::common::{Common, Thresholds};
 use crate::params::{Field, Kind, Params as _, fields};
-use crate::queue::fake::{Fake, count, shown};
-use crate::queue::fifo::{Fifo, Stamped};
-use crate::registry::AnyAqm;
+use crate::testing::*;
 use crate::units::PS_PER_S;
-use crate::verdict::Notes;
 
 /// A thousand full packets a second, on a link of twice that.
 const RATE: Rate = Rate(8_000_000);

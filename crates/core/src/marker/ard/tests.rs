@@ -1,9 +1,7 @@
-use crate::rng::Rng;
 use Colour::{Green as I, Yellow as O};
-use proptest::prelude::*;
 
 use super::*;
-use crate::verdict::Notes;
+use crate::testing::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 const SECOND: u64 = PS_PER_S;

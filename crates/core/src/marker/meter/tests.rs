@@ -1,12 +1,9 @@
 //! The meters against the text of their RFCs, one token at a time; and what holds for all of them.
 
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
 use crate::marker::Action;
-use crate::prelude::*;
 use crate::registry::AnyMarker;
+use crate::testing::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

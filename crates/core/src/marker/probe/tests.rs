@@ -1,7 +1,5 @@
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
+use crate::testing::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1500), limit: None };
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::packet::Kind;
+use crate::testing::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1040), limit: None };
 const RTT: Duration = Duration::from_millis(100);
@@ -183,8 +183,8 @@ fn the_round_trip_time_is_estimated() {
     let ms = |ms: u64| Time(ms * 1_000_000_000);
     let mut sent = Outbox::default();
     assert_eq!((m.tick(ms(0), &mut sent), m.tick(ms(100), &mut sent)), (Some(ms(100)), Some(ms(200))));
-    let syn = Packet { kind: Kind::Syn, size: 40, ..Packet::default() };
-    let ack = Packet { kind: Kind::Ack, ack: 1, size: 40, ..Packet::default() };
+    let syn = Packet { kind: crate::packet::Kind::Syn, size: 40, ..Packet::default() };
+    let ack = Packet { kind: crate::packet::Kind::Ack, ack: 1, size: 40, ..Packet::default() };
     let data = |seq| Packet { seq, payload: 1000, size: 1040, ..Packet::default() };
     m.observe(ms(110), &syn, Direction::Forward);
     m.observe(ms(180), &ack, Direction::Reverse);
@@ -220,7 +220,7 @@ fn outstanding_windows_need_no_count() {
     pass(&mut m, 0, 10);
     pass(&mut m, 1, 10);
     // The first flow's first six are acknowledged, and three more come: at most 10 were on their way.
-    let ack = Packet { kind: Kind::Ack, ack: 6001, ..Packet::default() };
+    let ack = Packet { kind: crate::packet::Kind::Ack, ack: 6001, ..Packet::default() };
     m.observe(Time::ZERO, &ack, Direction::Reverse);
     pass(&mut m, 9, 5);
     // What has no contract is counted.

@@ -1,16 +1,12 @@
-use crate::rng::Rng;
 use Admission::{Admit, Drop};
 use Colour::{Green as G, Red as R, Yellow as Y};
-use proptest::prelude::*;
 
 use super::*;
-use crate::queue::fake::Fake;
-use crate::verdict::Notes;
+use crate::testing::*;
 
 /// 1,000 packets a second.
 const CONTEXT: Context =
     Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
-const MS: u64 = 1_000_000_000;
 
 fn thresholds(min_th: f64, max_th: f64, max_p: f64) -> Thresholds {
     Thresholds { min_th: Backlog::Packets(min_th), max_th: Backlog::Packets(max_th), max_p }

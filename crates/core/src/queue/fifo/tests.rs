@@ -1,9 +1,7 @@
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
 use crate::aqm::drop_tail::DropTail;
 use crate::aqm::red::{EARLY, FORCED};
+use crate::testing::*;
 
 /// Does as it is told, each order for one call.
 #[derive(Default)]

@@ -1,14 +1,8 @@
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
 use crate::aqm::drop_tail::DropTail;
-use crate::queue::fifo::Stamped;
 use crate::queue::priority::Priority;
-use crate::registry::AnyAqm;
+use crate::testing::*;
 use crate::units::PS_PER_S;
-
-const MS: u64 = PS_PER_S / 1000;
 
 fn class(number: u8, limit: f64, rate: Option<u64>) -> Setup {
     let aqm = AnyAqm::DropTail(DropTail::default());

@@ -2,8 +2,8 @@ use super::*;
 use crate::aqm::drop_tail::DropTail;
 use crate::aqm::red::EARLY;
 use crate::queue::drr::Drr;
-use crate::queue::fifo::Stamped;
 use crate::queue::priority::Priority;
+use crate::testing::*;
 
 mod properties;
 
@@ -84,8 +84,6 @@ impl Line {
 fn packet(class: u8, size: u32) -> Packet {
     Packet { class, size, flow: FlowId(u32::from(class)), ..Packet::default() }
 }
-
-const MS: u64 = 1_000_000_000;
 
 #[test]
 fn the_first_class_goes_first_but_interrupts_nobody() {

@@ -1,9 +1,7 @@
 use std::collections::BTreeMap;
 
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
+use crate::testing::*;
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

@@ -1,7 +1,6 @@
 //! Properties of FDD-RED with any parameters and any arrivals.
 
 use super::*;
-use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
 
 fn any_params() -> impl Strategy<Value = Params> {
     let some = (0usize..3, 0usize..3, 0usize..3, 0usize..3, any::<[bool; 8]>(), 1u64..6);

@@ -1,9 +1,7 @@
 //! The coupling's laws at a constant base probability.
 
-use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-
 use super::*;
-use crate::params::defaults;
+use crate::testing::*;
 
 const NOWHERE: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 

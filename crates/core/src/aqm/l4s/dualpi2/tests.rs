@@ -2,15 +2,12 @@
 
 use std::collections::VecDeque;
 
-use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
-
 use super::*;
-use crate::aqm::l4s::bench::{Bench, CONTEXT, Left, MS};
 use crate::aqm::l4s::coupling::OVERLOAD;
 use crate::aqm::red::EARLY;
-use crate::params::{Params as _, defaults};
-use crate::prelude::*;
-use crate::registry::AnyAqm;
+use crate::testing::*;
+
+const MS: Duration = Duration::from_millis(1);
 
 pub(super) fn bench(params: &Params) -> Bench {
     bench_with(params, Backlog::Packets(1000.0))
@@ -166,7 +163,7 @@ fn an_unresponsive_l4s_flood_is_no_priority() {
     assert!((dropped - 0.5).abs() < 0.02, "{dropped}");
     let wait = run.mean_wait(true);
     assert!((wait - 15.0).abs() < 2.0, "{wait} ms");
-    assert!(run.b.dropped.iter().all(|(_, cause)| *cause == OVERLOAD));
+    assert!(run.b.causes.iter().all(|cause| *cause == OVERLOAD));
     assert_eq!((run.b.gauge("overloaded"), run.b.stat("overloads")), (1.0, 1));
 
     // Beside as much Classic traffic: both lose the same share, where priority would have left Classic a sixteenth of the link.
@@ -175,7 +172,7 @@ fn an_unresponsive_l4s_flood_is_no_priority() {
     assert!((l4s - classic).abs() < 0.03, "{l4s} of L4S, {classic} of Classic");
     let of_classic = run.left.iter().filter(|(p, t)| !p.ecn.is_l4s() && *t >= 20_000).count();
     assert!((9_000..11_000).contains(&of_classic), "{of_classic} of 20,000 packets are Classic");
-    assert!(run.b.dropped.iter().any(|(_, cause)| *cause == EARLY));
+    assert!(run.b.causes.contains(&EARLY));
 }
 
 /// The same flood from a Not-ECT sender: no more and no less of it comes through.

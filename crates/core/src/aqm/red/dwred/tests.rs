@@ -1,12 +1,10 @@
-use crate::rng::Rng;
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
-use proptest::prelude::*;
 
 use super::*;
 use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{EARLY, FORCED};
-use crate::queue::fake::{Fake, count, shown};
+use crate::testing::*;
 
 /// 1,000 packets a second, 100 of them waiting at most.
 const CONTEXT: Context = Context {

@@ -1,8 +1,6 @@
-use crate::rng::Rng;
-use proptest::prelude::*;
-
 use super::*;
 use crate::aqm::red::common::Weight;
+use crate::testing::*;
 
 const RULE: Rule = Rule { gentle: false, wait: false, ecn: false, in_bytes: false, mean: None };
 

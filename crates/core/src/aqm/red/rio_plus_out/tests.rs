@@ -1,13 +1,10 @@
-use crate::rng::Rng;
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
-use proptest::prelude::*;
 
-use super::*;
+use super::{Counts, *};
 use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{self, EARLY, FORCED};
-use crate::queue::fake::{Fake, count, shown};
-use crate::verdict::Notes;
+use crate::testing::*;
 
 /// 1,000 packets a second.
 const CONTEXT: Context =

@@ -1,14 +1,11 @@
-use crate::rng::Rng;
 use Admission::{Admit, Drop};
 use Colour::{Green as G, Red as R, Yellow as Y};
-use proptest::prelude::*;
 
 use super::*;
 use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{self, EARLY, FORCED, Red};
 use crate::aqm::rio::{self, Rio};
-use crate::queue::fake::{Fake, count, shown};
-use crate::verdict::Notes;
+use crate::testing::*;
 
 /// 1,000 packets a second.
 const CONTEXT: Context =

@@ -4,13 +4,8 @@ use crate::aqm::red::rio::AvgUpdate;
 use crate::aqm::red::wred::Averages;
 use crate::aqm::virtual_queue::tests::{CONTEXT, packet, params, red, rio, wred};
 use crate::aqm::virtual_queue::{AnyLaw, Law, Params, VirtualQueue};
-use crate::aqm::{Aqm, At};
-use crate::packet::Colour;
-use crate::params::{Build, fields};
-use crate::queue::fake::Fake;
 use crate::rng::{Rng, Source};
-use crate::units::{Backlog, Rate, Time};
-use proptest::prelude::*;
+use crate::testing::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 

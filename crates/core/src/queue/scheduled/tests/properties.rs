@@ -1,7 +1,5 @@
 //! Properties of every scheduler under any traffic, and each scheduler's own law.
 
-use proptest::prelude::{ProptestConfig, Strategy, prop, prop_assert, prop_assert_eq, proptest};
-
 use super::*;
 
 /// Random traffic: when, of which class, how large.
