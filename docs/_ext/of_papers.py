@@ -189,6 +189,8 @@ def _legend() -> str:
         " blindly, does as well, or Holm's correction for the number of comparisons and claims leaves less."
         " Of the paper's printed numbers it says how many lie where one more run of ours would fall; they"
         " change no verdict, and where the rival's figure lies there, too, a number is not counted."
+        " The small lines are placebos and other readings under which the word is another one; those that are"
+        " not named have the same word, or were not run there."
         " Comparisons of the same values count once, and where a mechanism never acts a claim of what it does"
         " has none of its own there: so columns can differ in how many they have."
         " Bounds of our own are marked <em>ours</em>."
@@ -336,10 +338,10 @@ def _advised(paper: Paper, shown: dict[str, Any]) -> str:
         raise ValueError(f"{paper.name} has figures of its advice under today's senders, and no advice.toml")
     setup = paper.find("setups", advice.advised(paper, about).setup)
     rows = [(escape(r["words"]), *map(escape, r["figures"])) for r in shown["rows"]]
-    heads = ["what is advised above", *(s["title"] for s in shown["senders"])]
+    heads = ["measure", *(s["title"] for s in shown["senders"])]
     said = (
-        f"The experiment that the advice is of (set-up “{escape(setup.title)}”), and what it is compared"
-        " with, under each sender: means with 95 % intervals."
+        f"The experiment behind the advice (set-up “{escape(setup.title)}”), and its rivals, under each"
+        " sender: means with 95 % intervals."
     )
     return f"<p>{said}</p>{table(heads, rows, 'today')}"
 

@@ -89,6 +89,22 @@ def judged_today(paper: Paper) -> list[Entry]:
     return [claim for claim in paper.claims if claim.flag("today", claim.flag("atlas", True))]
 
 
+def own_title(paper: Paper) -> str:
+    """The senders of the paper's own experiments, by the first of them: most papers name less than that.
+
+    >>> from inprofile import papers
+    >>> own_title(papers.load("fdd-red"))
+    "ns-2's SACK, as above"
+    """
+    from ..experiment.scenario import load
+
+    job = paper.module("experiments").jobs(paper)[0][0]
+    tcp = load(paper.folder / job.file).with_(job.values).check().effective["tcp"]
+    control: str = tcp["congestion"]
+    named = {"reno": "Reno", "newreno": "NewReno", "copa": "Copa"}.get(control, control.upper())
+    return f"ns-2's {named}, as above" if tcp["profile"] == "ns2" else f"{named}, as above"
+
+
 def _sent(paper: Paper, batches: Batches, sender: Sender) -> Batches:
     """The jobs with another sender's `[tcp]` in place of theirs."""
     from ..experiment.scenario import load
@@ -117,7 +133,7 @@ def make(
     trials = planned.trials
     every = [*trials.values(), *planned.advised.values()]
     rerun.run(every, backend=backend, cache=cache, progress=progress)
-    titles = {OWN: "The paper's TCP", **{s.id: s.title for s in compared()}}
+    titles = {OWN: own_title(paper), **{s.id: s.title for s in compared()}}
     advised = kept(planned.advised, titles)
     answers = {name: trial.answers() for name, trial in trials.items()}
     return {

@@ -73,7 +73,7 @@ def _foremost(found: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         f"{titles[factor]} ({100 * share:.0f} % of {claim}, {'decisive' if sure else 'which may be chance'})"
         for factor, (share, claim, sure) in sorted(most.items(), key=lambda one: one[1], reverse=True)
     ]
-    return f"Most of the variation between points is explained by: {'; '.join(said[:2])}."
+    return f"What explains most of how a claim varies between points: {'; '.join(said[:2])}."
 
 
 def _name(factor: Mapping[str, Any], value: object) -> str:

@@ -5,7 +5,7 @@ A paper under today's TCP senders (`papers.today`), as its page and the overview
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....charts.page import Charts, environment, figure, page_parts
@@ -15,6 +15,7 @@ from ....papers import Paper, parameters, verdicts
 from ....papers.advice import advice_of
 from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict, earlier
 from ....papers.judge_text import aligned, claimed_words, least_words, per
+from ....papers.today import OWN, own_title
 from ....papers.verdicts import BECAUSE
 from .atlas import atlas_context, too_few_seeds
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 def today_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
     """The part of the paper's `today.json` that the page's section shows."""
     known = {c["id"]: c["verdicts"] for c in found["claims"]}
+    found = {**found, "senders": _named(found["senders"], paper)}
     names = [s["id"] for s in found["senders"]]
     return {
         "seeds": found["seeds"],
@@ -56,14 +58,20 @@ def today_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
             for row in found["rows"]
         ],
         "shortened": paper.about.get("today", ""),
-        "advised": _advised(found.get("advised")),
+        "advised": _advised(found.get("advised"), paper),
     }
 
 
-def _advised(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _named(senders: Sequence[Mapping[str, str]], paper: Paper) -> list[dict[str, str]]:
+    """Senders with their titles, the paper's own as it is called now."""
+    return [{**s, "title": own_title(paper) if s["id"] == OWN else s["title"]} for s in senders]
+
+
+def _advised(found: Mapping[str, Any] | None, paper: Paper) -> dict[str, Any] | None:
     """What the page advises under each sender: a row a figure; None where nothing was run."""
     if found is None:
         return None
+    found = {**found, "senders": _named(found["senders"], paper)}
     names = [s["id"] for s in found["senders"]]
     return {
         "senders": found["senders"],
