@@ -1,8 +1,9 @@
-"""Every scheme on contracts.toml with eight pairs of senders: prints the tables of contracts-today.md.
+"""Every scheme on contracts.toml with eight pairs of senders, and on mixed.toml: tables of contracts-today.
 
     python docs/guides/contracts/run.py [--quick]
 
-What is finished stays in results/cache/compare, so that an interrupted run goes on where it was.
+The advice for mixed senders goes into the package, from where the start page has it. What is finished
+stays in results/cache/compare, so that an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import sys
 from pathlib import Path
 
 from inprofile.metrics.stats import SHARE, estimate
+from inprofile.run.storage import record_lines, replace_text
 from inprofile.studies.compare import Comparison, compare
+from inprofile.studies.compare.advice import MIXED, advice
 
 HERE = Path(__file__).parent
 HOLDERS = {"sack": "Reno", "cubic": "CUBIC"}
@@ -25,6 +28,16 @@ def compared(holder: str, other: str, quick: bool) -> Comparison:
         changes.append(("flows.best-effort.tcp.ecn", "true"))
     out = Path("reports") / "contracts" / f"{holder}-{other}"
     return compare([HERE / "contracts.toml"], quick=quick, out=out, overrides=changes, progress=told)
+
+
+def mixed(quick: bool) -> Comparison:
+    """All schemes where all four senders share the link, with contracts and without."""
+    made = compare(
+        [HERE / "mixed.toml"], quick=quick, out=Path("reports") / "contracts" / "mixed", progress=told
+    )
+    if not quick:
+        replace_text(MIXED, record_lines(advice(made)))
+    return made
 
 
 def told(done: int, runs: int, what: str) -> None:
@@ -59,6 +72,15 @@ def main() -> None:
             for scheme in first.plan.schemes:
                 cells = " | ".join(cell(one, scheme.id, measure) for one in made.values())
                 sys.stdout.write(f"| {scheme.title} | {cells} |\n")
+    every = mixed(quick)
+    low, high = (1e3 * f(every.outcomes[0].delays) for f in (min, max))
+    sys.stdout.write(f"\nAll four on one link; mean queueing delays of {low:.0f} to {high:.0f} ms\n")
+    sys.stdout.write(
+        "\n| all four senders | contract kept, % | best effort, % of the link |\n|---|---|---|\n"
+    )
+    for scheme in every.plan.schemes:
+        cells = " | ".join(cell(every, scheme.id, measure) for measure in ("kept", "best_effort"))
+        sys.stdout.write(f"| {scheme.title} | {cells} |\n")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ MARGINS = {"kept": round(1 - ENOUGH, 6), "fairness": 0.01, "best_effort": 0.01}
 
 #: The advice of the last whole comparison: `make renew` takes it from `reports/compare/results.json`.
 COMMITTED = Path(__file__).parent / "advice.json"
+#: And of four senders side by side: `docs/guides/contracts/run.py` takes it.
+MIXED = Path(__file__).parent / "mixed.json"
 
 
 class Figure(TypedDict):
@@ -167,8 +169,7 @@ def _figure(values: Sequence[float]) -> Figure:
 
 
 def committed() -> list[Advice]:
-    """The advice of the last whole comparison; empty where there has been none."""
-    if not COMMITTED.exists():
-        return []
-    found: list[Advice] = json.loads(COMMITTED.read_text("utf-8"))
+    """The advice of the last whole comparison, and with mixed senders; empty where there has been none."""
+    kept = [place.read_text("utf-8") for place in (COMMITTED, MIXED) if place.exists()]
+    found: list[Advice] = [row for text in kept for row in json.loads(text)]
     return found

@@ -33,19 +33,37 @@ WORDS = (
     " long the queue may get, as time on the link: from an average of T on WRED drops every OUT packet,"
     " at T drop-tail every packet."
 )
-#: Said below it, first with one T as an example.
+#: Said below it: how to set it, with one T as an example; how it was compared; what is not in it.
 CAPTION = (
-    "With T = 48 ms, on 10 Mbit/s 40 packets of 1,500 bytes, packets wait 20 to 45 ms on average under"
-    " TSW2CM + WRED; FQ-CoDel's target is 8 ms. The schemes were compared on 10 Mbit/s at equal mean"
-    " queueing delays, of 8 to 39 ms, with eight seeds: ten flows with contracts of 200 kbit/s to 1"
-    " Mbit/s, 60 % of the link together, beside ten without one; or ten flows with contracts of 800"
-    " kbit/s and round trips of 60 ms, or of 20 to 200 ms. If several schemes come within 2 % of the"
-    " best, the simplest is named first: it has the fewest settings or, if equal, its queue keeps the"
-    " fewest averages. Settings and figures are of that one; what is kept is the mean over the ten"
-    " contracts, each counted up to 100 %. RI+O and ARM are RIO with a part added, and where RIO is"
-    " named they keep no more: they are left out, and their papers' pages say why. TWAM is for something"
-    " else: where every flow has a contract and less is sold than the link carries, it shares out what"
-    " is left; its paper's page says what does so better. Beside best effort it breaks contracts."
+    (
+        "How to set it",
+        "Packets wait at most about T on average: take the wait that you can bear. With T = 48 ms, on 10"
+        " Mbit/s 40 packets of 1,500 bytes, packets wait 20 to 45 ms on average under TSW2CM + WRED; FQ-CoDel"
+        "'s target is 8 ms. CUBIC uses 99 % of the link or more if T is a quarter of the round trip"
+        " or longer, and at least 20 packets; Reno uses 98 % with a whole round trip and at least 40. Link"
+        " and queue together should hold two packets for each flow: with half a packet each, CUBIC flows"
+        " without a contract were left 3 % of the link, with two 25 %. RIO and srTCM mark by token"
+        " buckets: for CUBIC and BBR a bucket of two round trips at the contract's rate is enough (1"
+        " Mbit/s and 60 ms: 15 kB; at least 10 kB), for Prague one of eight; Reno needs 24, the wait in"
+        " the queue counted in.",
+    ),
+    (
+        "How it was compared",
+        "On 10 Mbit/s (mixed senders: 20), at equal mean queueing delays of 8 to 39 ms, with eight seeds:"
+        " flows with contracts of 200 kbit/s to 1 Mbit/s, 60 % of the link together, beside as many"
+        " without one; or ten flows with contracts of 800 kbit/s and round trips of 60 ms, or of 20 to 200"
+        " ms. What is kept is the mean over the contracts, each counted up to 100 %. Where several schemes"
+        " come within 2 % of the best, the first one named is the simplest, with the fewest settings or,"
+        " if equal, a queue that keeps the fewest averages; settings and figures are of that one.",
+    ),
+    (
+        "What is not in it",
+        "RI+O and ARM are RIO with a part added, which has to be set, too. Where RIO is named they keep"
+        " no more, and leave best effort 2 to 7 % of the link more; ARM breaks contracts of CUBIC beside"
+        " BBR. Probe knows no contracts and marks all flows alike. TWAM is for flows that all have a"
+        " contract, where less is sold than the link carries; its paper's page says what does as well."
+        " Beside best effort it breaks contracts.",
+    ),
 )
 _CLASSIC = "Reno of the ns-2 era"
 #: In the words of who has a link.
@@ -54,6 +72,8 @@ _LINKS = {
     "Unequal round trips, equal contracts": "equal contracts, unequal round trips",
     "Equal round trips, equal contracts": "equal contracts, equal round trips",
 }
+#: Beside unequal contracts with one kind of sender: `docs/guides/contracts/mixed.toml`.
+_MIXED = "Contracts among mixed senders"
 #: Where it is as good as any, nothing more is needed.
 _PLAIN = "Drop-tail"
 #: Averages that a queue keeps, where it is more than one.
@@ -94,6 +114,9 @@ def brief(advice: Sequence[Advice]) -> list[Brief]:
         for senders, some in groups:
             if some:
                 rows.append(_row(f"{link}; senders run {senders}", some, told))
+        mixed = [row for row in advice if row["when"] == _MIXED]
+        if mixed and len(rows) and when == next(iter(_LINKS)):
+            rows.append(_row(f"{link}; some run Reno, some CUBIC, Prague or BBR", mixed, told))
     return rows
 
 
@@ -184,10 +207,12 @@ def _span(values: Sequence[float], digits: int = 1) -> str:
 
 
 def markdown(rows: Sequence[Brief]) -> str:
-    """The words, the rows as a table of Markdown, and the caption."""
+    """The words, the rows as a table of Markdown, and the captions."""
     lines = [f"| {' | '.join(cells)} |" for cells in (HEADS, *(row.cells for row in rows))]
-    words, caption = (textwrap.fill(text, 125) for text in (WORDS, CAPTION))
-    return "\n".join([words, "", lines[0], "|---" * len(HEADS) + "|", *lines[1:], "", caption])
+    words, *captions = (
+        textwrap.fill(text, 125) for text in (WORDS, *(f"**{head}.** {text}" for head, text in CAPTION))
+    )
+    return "\n".join([words, "", lines[0], "|---" * len(HEADS) + "|", *lines[1:], "", "\n\n".join(captions)])
 
 
 if __name__ == "__main__":
