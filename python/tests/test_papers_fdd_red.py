@@ -333,7 +333,7 @@ def test_fewer_drops_than_red_are_not_yet_those_of_even_spreading() -> None:
 def test_the_boundary_has_every_line_at_every_point() -> None:
     about = PAPER.top.table(boundary.NAME)
     made = list(boundary.jobs(PAPER))
-    assert len(made) == len(about.words("rates")) * len(about.words("spreads")) * 13
+    assert len(made) == len(about.tables("points")) * 13
     base = inprofile.load(PAPER.folder / "unequal-rtts.toml")
     for job in made[:13]:
         base.with_(dict(job.values)).check()

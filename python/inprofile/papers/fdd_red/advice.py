@@ -89,16 +89,23 @@ def _where(report: Report) -> dict[str, float]:
     """At how many points of the boundary it pays, and from which spread of round trips over RED's wait on."""
     points = boundary.found(report.paper, report.cells)["points"]
     of = {boundary.ratio(p): boundary.pays(p["paper"]) for p in points}
-    not_yet = [ratio for ratio, word in of.items() if word != "yes"]
-    above = [ratio for ratio in of if ratio > max(not_yet, default=0.0)]
+    gain = {boundary.ratio(p): p["paper"]["over_red"][0] for p in points}
+    refused, unsure = ([ratio for ratio, word in of.items() if word == w] for w in ("no", "open"))
+    above = [ratio for ratio in of if ratio > max([*refused, *unsure], default=0.0)]
+    between = max(unsure, default=max(refused, default=0.0))
+    own = points[0]["paper"]
     return {
         "points": float(len(points)),
         "pays": float(sum(boundary.pays(p["paper"]) == "yes" for p in points)),
         "pays_linux": float(sum(boundary.pays(p["linux"]) == "yes" for p in points)),
         "pays_from": min(above, default=NOWHERE),
-        "not_to": max(not_yet, default=0.0),
+        "not_to": max(refused, default=0.0),
+        "open_at": between,
+        "open_gain": gain.get(between, 0.0),
         # The first point is the paper's own network.
         "own_ratio": boundary.ratio(points[0]),
+        **{f"own_red{end}": x for end, x in zip(("", "_lo", "_hi"), own["red"], strict=True)},
+        **{f"own_base{end}": x for end, x in zip(("", "_lo", "_hi"), own["base"], strict=True)},
     }
 
 
@@ -106,8 +113,8 @@ def _by_reading(report: Report) -> dict[str, float]:
     """The index in the network in which RED is unfair where Fig. 2 is read otherwise."""
     points = boundary.found(report.paper, report.cells)["points"]
     last, ends = points[-1]["paper"], ("", "_lo", "_hi")
-    # Of those at which it does not pay, the one with the widest spread for RED's wait.
-    near = max((p for p in points if boundary.pays(p["paper"]) != "yes"), key=boundary.ratio)["paper"]
+    # Of those at which it is shown not to pay, the one with the widest spread for RED's wait.
+    near = max((p for p in points if boundary.pays(p["paper"]) == "no"), key=boundary.ratio)["paper"]
     figures = {line: last[line] for line in boundary.READINGS}
     figures |= {
         "near_red": near["red"],
@@ -157,16 +164,25 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
         ]
         if name == "":
             fq = cells[Cell(setup, topology, "fdd", boundary.FQ)]
+            every = (("red", "RED", red), ("fdd", "FDD-RED", fdd), ("fq", "FQ-CoDel", fq))
             made += [
                 Figure("fq", f"{index}, FQ-CoDel: {where}", fq["fi"], bounds=SHARE),
                 Figure("fq_lead", f"what FQ-CoDel adds to FDD-RED's index: {where}", fq["fi"] - fdd["fi"]),
                 *(
                     Figure(f"{who}_drops", f"packets dropped, {title}: {where}", m["drops"], "packets")
-                    for who, title, m in (
-                        ("red", "RED", red),
-                        ("fdd", "FDD-RED", fdd),
-                        ("fq", "FQ-CoDel", fq),
+                    for who, title, m in every
+                ),
+                *(
+                    Figure(
+                        f"{name}drops",
+                        f"packets dropped beyond RED's, over RED's, {title}: {where}",
+                        m["drops"] / red["drops"] - 1,
                     )
+                    for name, title, m in (("more_", "FDD-RED", fdd), ("fq_more_", "FQ-CoDel", fq))
+                ),
+                *(
+                    Figure(f"{who}_used", f"use of the link, {title}: {where}", m["utilisation"])
+                    for who, title, m in every
                 ),
             ]
     return made

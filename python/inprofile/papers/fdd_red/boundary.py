@@ -1,4 +1,4 @@
-"""Where FDD-RED pays: the link's rate by the spread of round-trip times, kept in `boundary.json`.
+"""Where FDD-RED pays: by the link's rate and the spread of round-trip times, kept in `boundary.json`.
 
 Run with `inprofile reproduce fdd-red --full`. Without it the page shows what was last kept;
 `python -m inprofile.papers.fdd_red.boundary` runs it and writes the file.
@@ -23,6 +23,8 @@ from .measure import PACKET
 #: The sweep's name in cells.
 NAME = "boundary"
 FILE = Path(__file__).parent / "boundary.json"
+#: Where `inprofile reproduce` keeps what it ran, from the working directory.
+CACHE = Path("results/cache")
 #: By how much the index must be higher to be worth an account for every flow: ours.
 PAYS = 0.05
 #: Of the table that says where it pays.
@@ -73,8 +75,7 @@ def jobs(paper: Paper) -> Iterator[Job]:
 
 
 def _points(paper: Paper) -> list[tuple[str, str]]:
-    about = paper.top.table(NAME)
-    return [(rate, spread) for rate in about.words("rates") for spread in about.words("spreads")]
+    return [(point.word("rate"), point.word("spread")) for point in paper.top.table(NAME).tables("points")]
 
 
 def _sender(who: str) -> dict[str, object]:
@@ -181,7 +182,7 @@ def tables(told: Mapping[str, Any]) -> list[Table]:
     pays_caption = (
         f"{network} Wait: the mean in RED's queue. Ratio: the longest round trip less the shortest,"
         f" over that wait. It pays (“yes”) where FDD-RED's index is shown to be {PAYS:g} above RED's and"
-        " above that of a victim at random (our bound), “no” where one of both is shown to be less."
+        " above that of a victim at random (our bound), “no” where either lead is shown to be less."
         " “Latest” to the letter: Fig. 2 charges, beside the arrival's flow, the one whose last drop is the"
         " latest; we read that as longest ago. FQ-CoDel: target 20 ms, interval 400 ms."
     )
@@ -230,6 +231,7 @@ def renew() -> None:
         [work_of(paper, job, {}, base) for job in planned],
         [measured_with(paper, job) for job in planned],
         lambda index, result: measure(result, planned[index].cell, paper),
+        cache=CACHE / paper.name,
     )
     cells = {job.cell: m for job, m in zip(planned, measured, strict=True)}
     replace_text(FILE, written(reduce(paper, cells)))
