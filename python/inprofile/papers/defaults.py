@@ -3,7 +3,8 @@
 - Run is every scheme on every topology in every set-up and variant, with the same seeds: the scenario file
   of the set-up's `scenarios` (or the topology's `file`) with what topology, set-up, scheme and variant
   `set`; a `set` may be by topology. A set-up may be of `full` alone, and the `sweeps` are: `key` at each of
-  `values`, on the first topology, with what the sweep `set`s. What of one every run has is its `always`.
+  `values`, on the first topology, with what the sweep `set`s. What of one every run has is its `always`; one
+  with `every_seed` has as many seeds as what is judged.
 - Kept are all metrics by name, `QUEUE.column` and `PLACE.column` of every queue and marker, and
   `GROUP.column`, the mean over the flows of a group; `GROUP.delay` where `distributions` are measured; and
   what the paper has `computed` from them.
@@ -55,8 +56,9 @@ def sweep_jobs(paper: Paper, quick: bool = False, *, full: bool = True) -> Itera
 
     Without `full` the values and schemes that are `always` run.
     """
-    seeds = paper.seeds.whole("sweep_quick" if quick else "sweep") if paper.sweeps else 0
     for sweep in paper.sweeps:
+        which = ("quick", "full") if sweep.flag("every_seed") else ("sweep_quick", "sweep")
+        seeds = paper.seeds.whole(which[0 if quick else 1])
         topology = paper.topologies[0].id
         if not full:
             for part in sweep.tables("always"):

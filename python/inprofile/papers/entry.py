@@ -30,7 +30,7 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         # Computed from the others, and drawn on the page; `share`: from 0 to 1.
         ("computed", "id title value", "unit share schemes"),
         ("at_hand", "id title where", "file"),
-        ("sweeps", "id title values", "key setups schemes assumed set always"),
+        ("sweeps", "id title values", "key setups schemes assumed set always every_seed"),
         ("quoted", "path where", "files"),
         ("assumed", "path why", "files"),
     )

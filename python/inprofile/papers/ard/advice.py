@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from ..report import Report
 
 FULL = "full-core-buffer"
-#: An index this low: one of the four flows is all but locked out.
-STUCK = 0.6
+#: An index this low: two of the four flows are all but locked out; and one that nobody would call fair.
+STUCK, UNFAIR = 0.6, 0.9
 #: A window with which no flow is locked out.
 WIDE = "100 packets"
 #: Round-trip times from one to eleven times the least.
 APART = "20..220 ms"
-#: The advised bucket, of a sweep that every run has.
-DEEP = ("meter", "24 kB")
-#: Bits of a packet on the wire, and the bottleneck's rate in bit/s.
-PACKET, RATE = 8 * 1040, 1.2e6
+#: What is advised, of a sweep that every run has: with packets of 1,000 and of 1,500 bytes.
+DEEP, USUAL = ("advised", "1000 B"), ("advised", "1460 B")
+#: Bits of those packets on the wire, and the bottleneck's rate in bit/s.
+PACKET, USUAL_PACKET, RATE = 8 * 1040, 8 * 1500, 1.2e6
 LINES = {"rio": "No edge marker", "ard": "ARD", "placebo": "Blind drops"}
 
 
@@ -40,7 +40,9 @@ def figures(report: Report) -> dict[str, float]:
     first = report.paper.setups[0].id
     none, arm, ard = (fi(first, scheme) for scheme in ("rio", "arm", "ard"))
     none_full, ard_full, blind_full = (fi(FULL, scheme) for scheme in LINES)
-    deep = report.cell(first, "four-flows", "rio", "", *DEEP)
+    deep, usual = (report.cell(first, "four-flows", "rio", "", *cell) for cell in (DEEP, USUAL))
+    deep_arm, deep_ard = (report.cell(first, "four-flows", s, "", *DEEP)["fi"] for s in ("arm", "ard"))
+    dropper = report.cell(FULL, "four-flows", "ard")
     jitter_full = fi(FULL, "rio", "jitter")
     none_twenty, ard_twenty, blind_twenty = (fi(FULL, s, topology="twenty-flows") for s in LINES)
     return {
@@ -48,6 +50,13 @@ def figures(report: Report) -> dict[str, float]:
         "ard": float(ard.mean()),
         **known("arm", arm, SHARE),
         **known("deep", deep["fi"], SHARE),
+        **known("deep_arm", deep_arm, SHARE),
+        **known("deep_ard", deep_ard, SHARE),
+        **{f"deep_{of}": float(deep[of].mean()) / 1e3 for of in ("lambda_in", "lambda_out")},
+        **known("deep_used", deep["used"], SHARE),
+        **known("usual", usual["fi"], SHARE),
+        **known("usual_used", usual["used"], SHARE),
+        "usual_waits": float(usual["queue_core"].mean()) * USUAL_PACKET / RATE * 1e3,
         **known("gain", ard - none),
         **known("gain_arm", arm - none),
         **_drawn(report),
@@ -62,9 +71,13 @@ def figures(report: Report) -> dict[str, float]:
         "waits": float(deep["queue_core"].mean()) * PACKET / RATE * 1e3,
         **known("helps", blind_full - none_full),
         "runs": float(none_full.size),
-        "stuck": float((none_full < STUCK).sum()),
-        "stuck_ard": float((ard_full < STUCK).sum()),
-        "stuck_blind": float((blind_full < STUCK).sum()),
+        **{
+            f"{words}{of}": float((fi < low).sum())
+            for words, low in (("stuck", STUCK), ("unfair", UNFAIR))
+            for of, fi in (("", none_full), ("_ard", ard_full), ("_blind", blind_full))
+        },
+        # Blind drops are made as often as ARD's: one in so many IN packets.
+        "one_in": float(dropper["arrived_in"].sum() / dropper["drops_marker"].sum()),
         **known("jitter_full", jitter_full, SHARE),
         **known("as_ard", jitter_full - ard_full),
         **_swept(report, "window", FULL, WIDE, "wide"),
@@ -73,10 +86,11 @@ def figures(report: Report) -> dict[str, float]:
 
 
 def _drawn(report: Report) -> dict[str, float]:
-    """Set-ups drawn for the atlas: how many, and in which share RIO is the opposite of unfair."""
-    found = report.atlas or {"sobol": 0, "claims": []}
-    shares = {claim["id"]: claim["share_opposite"] for claim in found["claims"]}
-    return {"drawn": float(found["sobol"]), "drawn_fair": shares.get("A11", 0.0)}
+    """Readings drawn for the atlas: how many, and in how many RIO is fair with 4 and with 20 flows."""
+    design = (report.atlas or {"design": ()})["design"]
+    drawn = [point["claims"]["A11a"] for point in design if point["kind"] == "sobol"]
+    fair = sum(opposite == total for _, _, opposite, total in drawn)
+    return {"drawn": float(len(drawn)), "fair": float(fair)}
 
 
 def _swept(report: Report, sweep: str, setup: str, value: str, name: str) -> dict[str, float]:
@@ -105,9 +119,7 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     none_in, ard_in = (cells[Cell(first, "four-flows", scheme)]["total_in"] for scheme in ("rio", "ard"))
     deep = cells[Cell(first, "four-flows", "rio", "", *DEEP)]["fi"]
     return [
-        Figure(
-            "deep", "Jain's index, RIO and no edge marker, buckets of 24 kB (advised)", deep, bounds=SHARE
-        ),
+        Figure("deep", "Jain's index, RIO as advised: thresholds by T, buckets of 24 kB", deep, bounds=SHARE),
         Figure("none", "Jain's index, RIO and no edge marker", none, bounds=SHARE),
         Figure("arm", "Jain's index, RIO and ARM", arm, bounds=SHARE),
         Figure("ard", "Jain's index, RIO and ARD", ard, bounds=SHARE),
@@ -126,7 +138,7 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
 def picture(report: Report) -> Mapping[str, Any]:
     """The index of every run in the full buffer."""
     rows = [
-        draw.row(title, m["fi"], m.seeds)
+        draw.row(title, m["fi"], m.seeds, SHARE)
         for scheme, title in LINES.items()
         if (m := report.cell(FULL, "four-flows", scheme))
     ]

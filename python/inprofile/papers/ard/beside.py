@@ -1,4 +1,4 @@
-"""How claims A11–A14 are judged: what the text says beside its figures of the rival, the TPR and drops."""
+"""How claims A11a–A14 are judged: what the text says beside its figures of the rival, the TPR and drops."""
 
 from __future__ import annotations
 
@@ -18,24 +18,32 @@ CHANGE, ADAPTIVE, FIXED = "change", "100 s", "200 s"
 APART = Effect(0.1, "a tenth of its share: what is nearer would be called in proportion")
 
 
-def a11(s: Schemes) -> list[Comparison]:
-    """Whether RIO is unfair, and by a phase effect: sender jitter would end that."""
+def a11a(s: Schemes) -> list[Comparison]:
+    """Whether RIO is unfair."""
     unfair = s.bounds.number("unfair")
-    compared = [
-        Comparison(
-            f"RIO's fairness index, below {unfair:g}",
-            list(s["rio"]["fi"]),
-            "below",
-            null=unfair,
-            topology=s.title,
-            bounds=SHARE,
-            effect=BOUND,
-        )
-    ]
-    if s.jittered is not None:
-        label = "autocorrelation peak of RIO's average queue, above that with sender jitter"
-        locked = Pair(s.jittered, s["rio"], s.title)
-        compared.append(locked.compare(label, "queue_cycle", "above", bounds=UNLIKE, effect=PHASE))
+    compared = Comparison(
+        f"RIO's fairness index, below {unfair:g}",
+        list(s["rio"]["fi"]),
+        "below",
+        null=unfair,
+        topology=s.title,
+        bounds=SHARE,
+        effect=BOUND,
+    )
+    return _of_rio(s, [compared])
+
+
+def a11b(s: Schemes) -> list[Comparison]:
+    """Whether RIO is so by a phase effect: sender jitter would end that. Not asked with jitter itself."""
+    if s.jittered is None:
+        return []
+    label = "autocorrelation peak of RIO's average queue, above that with sender jitter"
+    locked = Pair(s.jittered, s["rio"], s.title)
+    return _of_rio(s, [locked.compare(label, "queue_cycle", "above", bounds=UNLIKE, effect=PHASE)])
+
+
+def _of_rio(s: Schemes, compared: list[Comparison]) -> list[Comparison]:
+    """What is claimed of RIO's queue: undecidable where another one drops."""
     if s.rio_drops:
         return compared
     why = "the queue that drops here is a tail-drop one, and the claim is of RIO's"

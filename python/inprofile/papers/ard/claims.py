@@ -1,4 +1,4 @@
-"""How claims A1–A10 are judged (A11–A14: `beside`): what is compared with what, seed by seed.
+"""How claims A1–A10 are judged (A11a–A14: `beside`): what is compared with what, seed by seed.
 
 Every claim is about both topologies, so each set-up's finding holds the comparisons of both. A marker that
 hardly ever acts decides nothing: whatever would be compared of it is undecidable, with the measured reason.
@@ -365,7 +365,7 @@ def _a9(s: Schemes) -> list[Comparison]:
 
 _CLAIMS = {
     "A1": _a1, "A2": _a2, "A3": _a3, "A4": _a4, "A5": _a5, "A6": _a6, "A7": _a7, "A8": _a8, "A9": _a9,
-    "A10": _a10, "A11": beside.a11, "A12": beside.a12, "A13": beside.a13,
+    "A10": _a10, "A11a": beside.a11a, "A11b": beside.a11b, "A12": beside.a12, "A13": beside.a13,
 }  # fmt: skip
 
 
@@ -476,6 +476,8 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
                     for entry in claim.tables("numbers")
                     if entry.word("topology") == topology.id
                 ]
+            if claim.id == "A11b" and not comparisons:
+                continue
             # Every marker that the claim is about is inert: its notes say so, measured.
             nothing = None if comparisons else "No comparison can be made: the markers do not act."
             figures = "; ".join(filter(None, told))
