@@ -13,7 +13,7 @@ from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell
 from inprofile.papers.judge import Judged, judge
-from inprofile.papers.rio_plus_out import besides, claims, measure, shared
+from inprofile.papers.rio_plus_out import besides, claims, larger, measure, shared
 from inprofile.papers.rio_plus_out.experiments import depth, jobs, levels, subscribed
 
 SEEDS = (1, 2, 3, 4, 5, 6)
@@ -129,6 +129,40 @@ def test_the_ladder_of_buckets_says_which_suffice() -> None:
     # Up to six round trips: 3.2, 5, 8 and 13.5 KB at 270 kbit/s; and that the largest helps.
     assert [c.side for c in b12.comparisons] == ["below"] * 4 + ["above"]
     assert "0.905 with the printed buckets of 95: missed" in b12.notes[0]
+
+
+def test_beside_b4_and_b5_stands_how_far_profiles_are_kept() -> None:
+    found = {f.claim: f.told for f in claims.findings(PAPER, cells()) if f.setup == "as-printed"}
+    assert found["B4"].split("; ") == [
+        "0.5 Mbit/s: RIO to 100 %, RI+O to 100 % (paper: 100 %, 100 %)",
+        "1 Mbit/s: RIO to 60 %, RI+O to 80 % (paper: 60 %, 80 %)",
+        "2 Mbit/s: RIO at none, RI+O to 60 % (paper: none, 60 %)",
+    ]
+    first, *_, last = found["B5"].split("; ")
+    assert first == "0.1 Mbit/s: RIO misses multiples from 10 on, RI+O misses none (paper: from 10 on, none)"
+    assert last == "0.4 Mbit/s: RIO misses multiples from 2 on, RI+O misses none (paper: from 2 on, none)"
+
+
+def test_what_is_advised_is_run_with_the_buckets_and_thresholds_that_it_names() -> None:
+    """With every run, whole or not, and in no atlas; no claim counts it."""
+    every = {job.cell: job for batch in jobs(PAPER, full=True) for job in batch}
+    default = {job.cell: job for batch in jobs(PAPER) for job in batch}
+    for entry in PAPER.top.tables("larger"):
+        job = default[larger.cell(entry)]
+        assert job.values == every[job.cell].values
+        assert job.seeds == PAPER.seeds.whole("full")
+        # Twenty-four round trips of 100 ms: 1350 kbit/s have 405 kB.
+        assert job.values["flows.as4.marker.depth"] == "405000 B"
+        assert entry.changes.items() <= job.values.items()
+    for entry in PAPER.top.tables("sold"):
+        for level in entry.numbers("levels"):
+            job = default[larger.cell(entry, f"{level:g}")]
+            count, profile = job.values["flows.as.count"], entry.number("profile")
+            assert count * profile == pytest.approx(20 * level / 100)
+            assert job.values["flows.as.contract"] == f"{profile * 1e6:g} bit/s"
+            assert not any(claims.rests_on(PAPER, claim, job.cell) for claim in ("B3", "B4", "B5", "B12"))
+    coarse = replace(PAPER, about={**PAPER.about, "coarse": True})
+    assert not any(j.cell.sweep == "larger" or j.cell.topology == "sold" for b in jobs(coarse) for j in b)
 
 
 def test_a_set_up_is_judged_on_what_was_run_of_it() -> None:

@@ -15,7 +15,8 @@ from .. import Cell, Paper
 from ..judge import Comparison, Effect, Finding
 from . import experiments
 from .besides import b10, b11, b12, b13, b14, b15, b16
-from .experiments import FIGURES, assured
+from .experiments import FIGURES
+from .larger import assured
 from .of_figures import b2, b3, b4, b5, b7, b9
 from .of_table import b1a, b1b, b1c, b6, table
 from .shared import Cells, full_subscription, points, titles

@@ -1,6 +1,6 @@
 """What is run for paper B: Table I, Fig. 1 and 2, points of Fig. 7 to 9, and what is varied one at a time.
 
-Of no figure are Table I's contracts with ten flows each: the advice needs them.
+Of no figure are Table I's contracts with ten flows each, and what `larger` has: the advice needs them.
 
 A scenario file is RIO in the primary set-up. What a set-up changes, and what the atlas varies, is data:
 `bucket`, `starts_full`, `rtt` and `access` of `paper.toml` (of which each flow has its own), a set-up's
@@ -11,11 +11,13 @@ claim B8 hangs on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NotRequired, TypedDict
 
 from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
+from . import larger
+from .larger import assured
 
 #: Topologies whose cells are points of a figure.
 FIGURES = ("figure-7", "figure-8", "figure-9")
@@ -53,15 +55,6 @@ def levels(paper: Paper) -> list[tuple[float, Entry]]:
     return [(entry.number("profile"), entry) for entry in paper.top.tables("levels")]
 
 
-def assured(profile: float, percent: int) -> int:
-    """How many flows of a profile (Mbit/s) subscribe so much of Fig. 8's 20 Mbit/s.
-
-    >>> assured(2.0, 60)
-    6
-    """
-    return round(20 * percent / 100 / profile)
-
-
 def own(paper: Paper, variant: str) -> tuple[bool, bool]:
     """Whether buckets start full under a variant, and whether B8 counts Table I from 30 s on."""
     entry = paper.find("variants", variant) if variant else paper.top
@@ -92,7 +85,15 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
             made += _Maker(paper, paper.find("setups", name), quick, variant=variant.id).in_drops(few)
     for sweep in paper.sweeps:
         made += _swept(paper, sweep, quick, full)
+    if not paper.top.flag("coarse"):
+        made += larger.jobs(paper, partial(_larger, paper, quick))
     return [made]
+
+
+def _larger(paper: Paper, quick: bool, entry: Entry, *network: str, **values: Any) -> Iterator[Job]:
+    """The jobs of one entry of `larger`, under its scheme."""
+    make = _Maker(paper, paper.find("setups", entry.word("setup")), quick, entry.number("bucket"))
+    return make.both(*network, schemes=[entry.word("scheme", "rio")], **values)
 
 
 class _Maker:
