@@ -14,7 +14,7 @@ from ...metrics.stats import FREE, SHARE
 from .. import Cell, Paper
 from ..advice import committed, known
 from ..today import Figure
-from .experiments import ALONE, BASELINE, HIGH, OURS, QUEUES, RAISED, cell_of
+from .experiments import ALONE, BASELINE, CURVE, HIGH, OURS, QUEUES, RAISED, cell_of
 from .measure import contracts
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ LATER = "later"
 RIVALS = {
     "alone": (ALONE, SPARE, LATER),
     "raised": (RAISED, SPARE, LATER),
+    "curve": (CURVE, SPARE, LATER),
     "queues": (QUEUES, "queues", "queues-later"),
 }
 
@@ -73,9 +74,17 @@ def figures(report: Report) -> dict[str, float]:
         **least("least_tuned", tuned),
         **least("full_ours", ours_full),
         **least("full_like", like_full),
+        **known("printed_curve", _least(_printed_curve(report), sold)),
         "wait_low": float(low["delay"].mean()) * 1e3,
         **known("unused", (alone["total"] - low["total"]) / capacity),
     }
+
+
+def _printed_curve(report: Report) -> Measures:
+    """TSW2CM before the one printed curve, taken for both colours: the second set-up."""
+    paper = report.paper
+    made: Measures = report.cells[cell_of(paper, paper.setups[1].id, SPARE, BASELINE)]
+    return made
 
 
 def _rivals(paper: Paper, cells: Mapping[Cell, Measures]) -> dict[str, Measures]:
@@ -102,13 +111,16 @@ def _beside(report: Report) -> dict[str, float]:
         made |= known(f"index_{name}", m["fi"], SHARE)
         made |= known(f"kept_{name}", _least(m, sold))
         made[f"delay_{name}"] = float(m["delay"].mean()) * 1e3
+        place = LATER if name.endswith("_later") else SPARE
+        made |= known(f"used_{name}", m["total"] / paper.find("topologies", place).number("capacity"))
         for size, rate in (("small", sold.min()), ("large", sold.max())):
             of_it = [m[f"x.{i + 1}"] for i in np.flatnonzero(sold == rate)]
             made[f"{size}_{name}"] = float(np.mean(of_it)) / 1e6
-    for name in ("raised", "queues"):
+    for name in ("raised", "curve", "queues"):
         for where in ("", "_later"):
             made |= known(f"over_{name}{where}", found[f"alone{where}"]["fi"] - found[f"{name}{where}"]["fi"])
-    made |= known("sooner_later", 1e3 * (found["raised_later"]["delay"] - found["alone_later"]["delay"]))
+    for name, of in (("sooner_later", "raised_later"), ("curve_sooner_later", "curve_later")):
+        made |= known(name, 1e3 * (found[of]["delay"] - found["alone_later"]["delay"]))
     return made
 
 
@@ -145,31 +157,42 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     sold = contracts(paper, topology)
     tuned, ours = (cells[cell_of(paper, paper.setups[0].id, SPARE, s)] for s in (HIGH, OURS))
     found = _rivals(paper, cells)
-    alone, raised, queues = (found[name] for name in ("alone", "raised", "queues"))
+    alone, raised, curved, queues = (found[name] for name in ("alone", "raised", "curve", "queues"))
     index, capacity = "Jain's index of throughput over contract", topology.number("capacity")
-    meter, queue, later = (
+    meter, shorter, queue, later = (
         "TSW2CM with rates raised",
+        "TSW2CM with rates raised, a curve for IN",
         "a queue per contract at the edge",
         "a later hop of 40 Mbit/s",
     )
     return [
-        Figure("alone", f"{index}, TWAM + WRED (advised)", alone["fi"], bounds=SHARE),
+        Figure("alone", f"{index}, TWAM + WRED", alone["fi"], bounds=SHARE),
         Figure("tuned", f"{index}, TSW2CM + WRED that lets packets wait as long", tuned["fi"], bounds=SHARE),
         Figure("raised", f"{index}, {meter} to 50 Mbit/s in all", raised["fi"], bounds=SHARE),
+        Figure("curve", f"{index}, {shorter}", curved["fi"], bounds=SHARE),
         Figure("queues", f"{index}, {queue}", queues["fi"], bounds=SHARE),
         Figure("ours", f"{index}, TWAM + DWRED", ours["fi"], bounds=SHARE),
         Figure("gain", "what TWAM adds to the index, both with WRED", alone["fi"] - tuned["fi"]),
         Figure("over_raised", f"what TWAM adds to that of {meter}", alone["fi"] - raised["fi"]),
+        Figure("over_curve", f"what TWAM adds to that of {shorter}", alone["fi"] - curved["fi"]),
+        Figure(
+            "over_curve_later",
+            f"what TWAM adds to that of {shorter}: {later}",
+            found["alone_later"]["fi"] - found["curve_later"]["fi"],
+        ),
         Figure("over_queues", f"what TWAM adds to that of {queue}", alone["fi"] - queues["fi"]),
         Figure("less", "what WRED adds to DWRED's index, both with TWAM", alone["fi"] - ours["fi"]),
         Figure("least", "the least kept of a contract, TWAM + WRED", _least(alone, sold)),
         Figure("least_tuned", "the least kept of a contract, TSW2CM + WRED", _least(tuned, sold)),
         Figure("least_raised", f"the least kept of a contract, {meter}", _least(raised, sold)),
+        Figure("least_curve", f"the least kept of a contract, {shorter}", _least(curved, sold)),
         Figure("least_queues", f"the least kept of a contract, {queue}", _least(queues, sold)),
         Figure("wait", "wait in the queues, TWAM + WRED", alone["delay"] * 1e3, "ms"),
         Figure("wait_raised", f"wait in the queues, {meter}", raised["delay"] * 1e3, "ms"),
+        Figure("wait_curve", f"wait in the queues, {shorter}", curved["delay"] * 1e3, "ms"),
         Figure("wait_queues", f"wait in the queues, {queue}", queues["delay"] * 1e3, "ms"),
         Figure("used", "use of the link, TWAM + WRED", alone["total"] / capacity),
+        Figure("used_curve", f"use of the link, {shorter}", curved["total"] / capacity),
         Figure("used_queues", f"use of the link, {queue}", queues["total"] / capacity),
         *(
             Figure(f"{what}{name}_later", f"{words}, {title}: {later}", values(found[f"{name}_later"]), unit)
@@ -178,7 +201,12 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
                 ("least_", "the least kept of a contract", lambda m: _least(m, sold), ""),
                 ("wait_", "wait in the queues", lambda m: m["delay"] * 1e3, "ms"),
             )
-            for name, title in (("alone", "TWAM + WRED"), ("raised", meter), ("queues", queue))
+            for name, title in (
+                ("alone", "TWAM + WRED"),
+                ("raised", meter),
+                ("curve", shorter),
+                ("queues", queue),
+            )
         ),
     ]
 

@@ -377,7 +377,9 @@ def _notes(claim: str, load: Load) -> list[str]:
 
 
 def _told(claim: str, compared: Sequence[Comparison]) -> str:
-    """What is gained of the link, beside E8's and E14's words."""
+    """What is gained of the link, beside E8's and E14's words; E6's two times and what would count."""
+    if claim == "E6":
+        return cost.measured().told
     if claim not in ("E8", "E14"):
         return ""
     gains = [

@@ -51,6 +51,12 @@ class Cost:
         return f"{text} ({abs(percent):.0f} % {'more' if percent > 0 else 'less'}) {case}"
 
     @property
+    def told(self) -> str:
+        """Both times and what would count, for a table."""
+        known, tsw2cm = (estimate(x).mean for x in (self.twam_rtt_known, self.tsw2cm))
+        return f"TWAM {known:.0f} ns, TSW2CM {tsw2cm:.0f}; less by {tsw2cm / 10:.1f} would count (ours)"
+
+    @property
     def words(self) -> str:
         """What was measured, for the page."""
         twam, known, told, tsw2cm = (

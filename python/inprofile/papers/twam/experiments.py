@@ -13,7 +13,7 @@ from ...experiment.scenario import load
 from .. import Batches, Cell, Entry, Job, Paper
 
 __all__ = [
-    "ALONE", "BASELINE", "HIGH", "LOW", "OURS", "QUEUES", "RAISED", "STATIC", "TOLD",
+    "ALONE", "BASELINE", "CURVE", "HIGH", "LOW", "OURS", "QUEUES", "RAISED", "STATIC", "TOLD",
     "cell_of", "jobs", "late", "measured",
 ]  # fmt: skip
 
@@ -31,6 +31,8 @@ STATIC, TOLD = "twam-wred", "tsw2cm-dwred"
 ALONE = "twam-wred-high"
 #: What does without TWAM: a rate meter that is told all of the link; a queue for each contract at the edge.
 RAISED, QUEUES = "tsw2cm-raised", "queue-per-contract"
+#: The raised meter before a WRED that has a curve for IN packets, too.
+CURVE = "tsw2cm-raised-in"
 
 
 def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str = "") -> Cell:
