@@ -43,6 +43,10 @@ LEGEND = (
     "mixed",
     "not shown",
 )
+PRINTED = (
+    " Of the paper's printed numbers it says how many lie where one more run of ours would fall; they"
+    " change no verdict, and where the rival's figure lies there, too, a number is not counted."
+)
 EARLIER = " They were judged by earlier rules than the verdicts above, so that words may differ."
 
 
@@ -173,26 +177,28 @@ class Claims(Directive):
         found, judged = committed(paper), verdicts.committed(paper)
         if found is None and (judged is None or paper.name not in gallery()):
             raise ValueError(f"{paper.name} has no atlas: make renew")
-        told = [] if judged is None else [html(_legend()), html(_verdicts(paper, judged))]
+        told = [] if judged is None else [html(_legend(judged)), html(_verdicts(paper, judged))]
         sent = today.committed(paper)
         told += [] if found is None else [html(_shares(paper, found, judged is None))]
         return told if sent is None else [*told, html(_today(paper, sent))]
 
 
-def _legend() -> str:
-    """What the verdicts' words and the outcomes of comparisons mean, folded: the glossary's own rows."""
+def _legend(judged: Verdicts) -> str:
+    """What the verdicts' words and the outcomes of comparisons mean, folded: the glossary's own rows.
+
+    Of printed numbers only where one is counted.
+    """
     rows = [entry for word in LEGEND for entry in lookup(word) if entry.section == SECTION]
     meant = "".join(f"<dt>{escape(row.words[-1])}</dt><dd>{_emphasised(row.meaning)}</dd>" for row in rows)
     said = (
         "A claim is taken apart into comparisons, and its word follows from what becomes of them. Where it is"
         " not the word that the counts alone would give, it says why: a placebo, which acts as often but"
         " blindly, does as well, or Holm's correction for the number of comparisons and claims leaves less."
-        " Of the paper's printed numbers it says how many lie where one more run of ours would fall; they"
-        " change no verdict, and where the rival's figure lies there, too, a number is not counted."
+        f"{PRINTED if any(c['numbers'] for c in judged['claims']) else ''}"
         " The small lines are placebos and other readings under which the word is another one; those that are"
         " not named have the same word, or were not run there."
-        " Comparisons of the same values count once, and where a mechanism never acts a claim of what it does"
-        " has none of its own there: so columns can differ in how many they have."
+        " Columns can differ in how many comparisons they have: those of the same values count once, and"
+        " where a mechanism never acts, what it is said to do is not compared."
         " Bounds of our own are marked <em>ours</em>."
     )
     summary = "What the words mean, and why equal counts can have different words"
@@ -236,6 +242,7 @@ def _answer(paper: Paper, answered: Answered | None) -> str:
         return "–"
     total, left = verdicts.total(answered), answered["undecidable"]
     counted = f", {_of(answered['holds'], total, answered['opposite'])}" if total else ""
+    counted += f", {answered['no_effect']} without effect" if 0 < answered["no_effect"] < total else ""
     counted += f", {left} undecidable" if 0 < left < total else ""
     if why := verdicts.BECAUSE.get(answered.get("because", "")):
         counted += f" ({why})"

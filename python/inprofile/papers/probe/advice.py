@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from ...metrics.measures import Array, Measures
 from .. import Cell, Paper
 from ..advice import known
 from ..today import Figure
-from .claims import THIRDS
-from .frontiers import MATCHED, least_delay, log_ratios
+from .frontiers import MATCHED, THIRDS, least_delay, log_ratios
 from .page import DELAY, GOODPUT, points
 from .runs import ProbeRuns
 
@@ -21,18 +20,26 @@ if TYPE_CHECKING:
     from ..report import Report
 
 #: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised, and a higher one.
-ADVISED, AT, HIGH_AT = "ns2-wait", 6, 12
-#: What may do instead of the marker there: all IN, in that RED and in others; OUT packets placed blindly.
+ADVISED, AT, HIGH_AT, FULL_AT = "ns2-wait", 6, 12, 48
+#: What may do instead of the marker there: all IN, in that RED and in others; OUT packets placed blindly. And
+#: the marker itself over the max_p that what it is compared with has.
 INSTEAD = (
     ("plain", "frontier", "none"),
     ("steep", "steep", "none"),
+    ("steeper", "steeper", "none"),
     ("gentle", "gentle", "none"),
     ("blind", "blind", "blind"),
     ("often", "blind-15", "blind"),
+    ("marked_steep", "steep", "hard"),
+    ("marked_steeper", "steeper", "hard"),
 )
+#: The values of max_p that were tried, by the study that has each: as many with the marker as without.
+TRIED = ("frontier", "steep", "steeper")
 #: What a flow's window is reckoned from: how many flows, their mean round trip without the queue in seconds,
 #: bits of payload in a packet.
 FLOWS, RTT, SEGMENT = 40, 0.161, 8 * 1460
+#: The goodput at which today's senders are compared, whatever the marker reaches with each, in bit/s.
+NEARLY_FULL = 5.82e6
 #: The lowest and the highest of the matched goodputs.
 LOW, HIGH = (at for words, at in THIRDS if words != "middle")
 
@@ -43,13 +50,10 @@ def figures(report: Report) -> dict[str, float]:
     free = advised.frontier("free-in", "forty", "hard").points[0]
     queue = advised.points("frontier", "forty", "hard")[AT]
     goodput = float(queue["goodput"].mean())
-    marked_there, plain_there, blind_there = (
-        least_delay([published.frontier(study, "forty", scheme)], goodput)
-        for study, scheme in (("frontier", "hard"), ("frontier", "none"), ("others", "blind"))
-    )
     return {
         **_rivals(advised, AT),
         **{f"high_{name}": x for name, x in _rivals(advised, HIGH_AT).items()},
+        **{f"full_{name}": x for name, x in _rivals(advised, FULL_AT).items()},
         **known("forty", 1 - _ratio(advised, "forty")),
         **known("ten", _ratio(advised, "ten") - 1),
         **known("ten_published", 1 - _ratio(published, "ten")),
@@ -62,14 +66,52 @@ def figures(report: Report) -> dict[str, float]:
         "window": goodput / FLOWS * (RTT + float(queue["delay"].mean())) / SEGMENT,
         "bare": float(advised.points("frontier", "forty", "none")[AT]["goodput"].mean()) / 1e6,
         "wait": float(advised.points("frontier", "forty", "none")[AT]["delay"].mean()) * 1e3,
-        "published": float(marked_there.mean()) * 1e3,
-        "published_plain": float(plain_there.mean()) * 1e3,
-        "published_blind": float(blind_there.mean()) * 1e3,
-        **known("over_blind_published", 1e3 * (blind_there - marked_there)),
-        **known("over_plain_published", 1e3 * (plain_there - marked_there)),
+        **_published(published, goodput),
+        **_ten_flows(advised),
         **known("ten_blind", _ten_blind(published)),
         **known("share", free["goodput_marked"] / free["goodput_tcp"]),
     }
+
+
+def _published(runs: ProbeRuns, goodput: float) -> dict[str, float]:
+    """In RED as published, at a goodput: the marker's delay, and those of what may do instead."""
+    marked, plain, blind, often = (
+        least_delay([runs.frontier(study, "forty", scheme)], goodput)
+        for study, scheme in (
+            ("frontier", "hard"),
+            ("frontier", "none"),
+            ("others", "blind"),
+            ("blind-15", "blind"),
+        )
+    )
+    made = {
+        "published": float(marked.mean()) * 1e3,
+        "published_plain": float(plain.mean()) * 1e3,
+        "published_blind": float(blind.mean()) * 1e3,
+        "published_often": float(often.mean()) * 1e3,
+        "published_steep_most": _most(runs, "steep", "forty", "none"),
+    }
+    for name, other in (("blind", blind), ("plain", plain), ("often", often)):
+        made |= known(f"over_{name}_published", 1e3 * (other - marked))
+    return made
+
+
+def _ten_flows(runs: ProbeRuns) -> dict[str, float]:
+    """Ten flows under what is set for forty: most goodput in Mbit/s, and delay over that with max_p 0.1."""
+    made = {}
+    for name, study, scheme in (
+        ("plain", "frontier", "none"),
+        ("often", "blind-15", "blind"),
+        ("steeper", "steeper", "none"),
+    ):
+        made[f"ten_{name}_most"] = _most(runs, study, "ten", scheme)
+    ours, base = (runs.frontier(study, "ten", "none") for study in ("steeper", "frontier"))
+    return made | known("ten_steeper", np.exp(np.asarray(log_ratios(ours, base), dtype=np.float64)) - 1)
+
+
+def _most(runs: ProbeRuns, study: str, flows: str, scheme: str) -> float:
+    """The most goodput that any of the thresholds of a study has, in Mbit/s."""
+    return float(runs.frontier(study, flows, scheme)["goodput"].mean(axis=1).max()) / 1e6
 
 
 def _rivals(runs: ProbeRuns, at: int) -> dict[str, float]:
@@ -107,28 +149,21 @@ def _ratio(runs: ProbeRuns, flows: str, study: str = "frontier", at: slice = sli
 def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     """The advised thresholds with one of today's senders, with the marker and without.
 
-    At equal thresholds; and at the marker's goodput the least delay that any threshold has without it, with a
-    higher max_p or with OUT packets placed blindly, unless none reaches that goodput in some seed.
+    At equal thresholds; and the least delay that any threshold has, with the marker, without it, and with OUT
+    packets placed blindly, at the marker's goodput, and at one goodput for all senders. Nothing of what does
+    not reach that goodput in some seed.
     """
-    runs = ProbeRuns(cells, ADVISED)
+    runs, published = ProbeRuns(cells, ADVISED), ProbeRuns(cells, paper.setups[0].id)
     ours, bare = (runs.points("frontier", "forty", s)[AT] for s in ("hard", "none"))
-    made = []
-    for name, study, scheme, words in (
-        (
-            "plain",
-            "frontier",
-            "none",
-            "queueing delay without it at the marker's goodput (–: not reached in every seed)",
-        ),
-        ("steep", "steep", "none", "the same with max_p 0.2"),
-        ("blind", "blind-15", "blind", "the same with every 15th packet OUT, blindly"),
-    ):
-        delay = 1e3 * least_delay([runs.frontier(study, "forty", scheme)], float(ours["goodput"].mean()))
-        if not np.isnan(delay).any():
-            made.append(Figure(name, words, delay, "ms"))
+    goodput = float(ours["goodput"].mean())
     return [
-        *made,
-        Figure("goodput", "goodput with the marker (advised)", ours["goodput"] / 1e6, "Mbit/s"),
+        *_delays(runs, goodput, "", OTHERS),
+        Figure(
+            "goodput",
+            "goodput with the marker, at IN thresholds of 6 and 18 packets",
+            ours["goodput"] / 1e6,
+            "Mbit/s",
+        ),
         Figure("bare", "goodput without it", bare["goodput"] / 1e6, "Mbit/s"),
         Figure(
             "more", "what the marker adds to goodput", (ours["goodput"] - bare["goodput"]) / 1e6, "Mbit/s"
@@ -136,7 +171,63 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
         Figure("delay", "queueing delay with the marker", 1e3 * ours["delay"], "ms"),
         Figure("wait", "queueing delay without it", 1e3 * bare["delay"], "ms"),
         Figure("sooner", "what the marker takes from the delay", 1e3 * (bare["delay"] - ours["delay"]), "ms"),
+        *_delays(runs, NEARLY_FULL, "near_", (*MARKED, *OTHERS)),
+        *_leads(runs),
+        *_delays(published, NEARLY_FULL, "published_", (MARKED[0], OTHERS[0], OTHERS[-1])),
+        *_ten_today(runs),
     ]
+
+
+def _ten_today(runs: ProbeRuns) -> list[Figure]:
+    """Ten flows in RED with the max_p that is for forty: delay beside that with 0.1 at equal goodputs."""
+    ours, base = (runs.frontier(study, "ten", "none") for study in ("steeper", "frontier"))
+    ratios = np.exp(np.asarray(log_ratios(ours, base), dtype=np.float64))
+    words = "ten flows: delay with max_p 0.3 over that with 0.1, at equal goodputs, without the marker"
+    return [] if np.isnan(ratios).any() else [Figure("ten_steeper", words, ratios)]
+
+
+#: The marker by max_p, and what may do instead of it, in the words of the table: name, study, scheme, words.
+MARKED = (
+    ("marked", "frontier", "hard", "with the marker"),
+    ("marked_steep", "steep", "hard", "with the marker, max_p 0.2"),
+    ("marked_steeper", "steeper", "hard", "with the marker, max_p 0.3"),
+)
+OTHERS = (
+    ("plain", "frontier", "none", "without it"),
+    ("steep", "steep", "none", "without it, max_p 0.2"),
+    ("steeper", "steeper", "none", "without it, max_p 0.3"),
+    ("blind", "blind-15", "blind", "with every 15th packet OUT, blindly"),
+)
+#: At which goodput the rows of a prefix are, in words.
+WHERE = {
+    "": "at the marker's goodput",
+    "near_": "at 5.82 Mbit/s",
+    "published_": "at 5.82 Mbit/s, in RED as published",
+}
+
+
+def _delays(
+    runs: ProbeRuns, goodput: float, prefix: str, lines: Sequence[tuple[str, str, str, str]]
+) -> list[Figure]:
+    """The least delay that any threshold of a line has at a goodput; lines that reach it in every seed."""
+    made = []
+    for name, study, scheme, words in lines:
+        delay = 1e3 * least_delay([runs.frontier(study, "forty", scheme)], goodput)
+        if not np.isnan(delay).any():
+            made.append(Figure(f"{prefix}{name}", f"queueing delay {words}, {WHERE[prefix]}", delay, "ms"))
+    return made
+
+
+def _leads(runs: ProbeRuns) -> list[Figure]:
+    """How much longer packets wait than with the marker, which has the best of as many values of max_p."""
+    best = least_delay([runs.frontier(study, "forty", "hard") for study in TRIED], NEARLY_FULL)
+    made = []
+    for name, study, scheme, words in OTHERS[1:]:
+        behind = 1e3 * (least_delay([runs.frontier(study, "forty", scheme)], NEARLY_FULL) - best)
+        if not np.isnan(behind).any():
+            told = f"{words}: more than with the marker at the best of three max_p, {WHERE['near_']}"
+            made.append(Figure(f"behind_{name}", told, behind, "ms"))
+    return made
 
 
 def picture(report: Report) -> Mapping[str, Any]:
@@ -145,7 +236,7 @@ def picture(report: Report) -> Mapping[str, Any]:
     lines = {
         "40 flows, no marker": ("frontier", "forty", "none"),
         "40 flows, probe": ("frontier", "forty", "hard"),
-        "40 flows, every 21st OUT": ("blind", "forty", "blind"),
+        "40 flows, every 15th OUT": ("blind-15", "forty", "blind"),
         "40 flows, max_p 0.2": ("steep", "forty", "none"),
         "10 flows, no marker": ("frontier", "ten", "none"),
         "10 flows, probe": ("frontier", "ten", "hard"),

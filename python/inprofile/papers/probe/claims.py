@@ -17,7 +17,7 @@ from .. import Cell, Entry, Paper
 from ..effects import of_base, of_link
 from ..judge import Comparison, Effect, Finding
 from ..rows import TableRow, row
-from .frontiers import MATCHED, beyond
+from .frontiers import MATCHED, THIRDS, beyond
 from .notes import notes, told
 from .runs import Cells, Flows, ProbeRuns, minus, per_seed
 
@@ -31,8 +31,6 @@ FLOWS = ("ten", "forty")
 DELAY = Effect(0.05, "5 % of the delay")
 #: At this min_in, in packets, OUT thresholds are 2 and 6 under soft differentiation too; below, hard is mild.
 ALIKE = 6
-#: Thirds of the matched goodputs, by which a gain is shown along a frontier: low, middle, high.
-THIRDS = (("low", slice(0, 3)), ("middle", slice(3, 7)), ("high", slice(7, 10)))
 
 
 def _c1(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:

@@ -17,6 +17,8 @@ from ...metrics.measures import Array, Measures
 
 #: How many goodputs are compared.
 MATCHED = 10
+#: Thirds of the matched goodputs, by which a gain is shown along a frontier: low, middle, high.
+THIRDS = (("low", slice(0, 3)), ("middle", slice(3, 7)), ("high", slice(7, 10)))
 
 
 @dataclass(frozen=True)

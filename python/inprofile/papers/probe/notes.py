@@ -10,7 +10,7 @@ from ...metrics.quantity import mean_pm
 from .. import Paper
 from ..effects import of_link
 from .experiments import swept
-from .frontiers import Frontier, log_ratio
+from .frontiers import THIRDS, Frontier, beyond, log_ratio
 from .runs import Flows, ProbeRuns
 
 
@@ -21,6 +21,8 @@ def notes(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> list[st
 
 def told(claim: str, paper: Paper, js: list[Flows]) -> str:
     """What a table of verdicts gives beside the word, of claims that have bounds: the measured figures."""
+    if claim == "C1":
+        return "; ".join(_beside_blind(j) for j in js if ("others", j.id, "blind") in j.runs)
     if claim == "C4":
         lost = [_range(js[0].frontier(scheme)["loss_out"].mean(axis=1)) for scheme in ("soft-one", "soft")]
         cuts = [_mean(js[0].ratio(scheme)) for scheme in ("soft-one", "soft")]
@@ -47,6 +49,13 @@ def told(claim: str, paper: Paper, js: list[Flows]) -> str:
         ratio = _mean(js[0].high_load(paper.top.word("bin")))
         return "" if ratio is None else f"variance {np.exp(ratio):.2f} of that where all are IN"
     return ""
+
+
+def _beside_blind(j: Flows) -> str:
+    """C1: the marker's delay less its placebo's, where that gets as far, at each third of the goodputs."""
+    leads = [_mean(beyond(*j.beside_blind("frontier"), at)) for _, at in THIRDS]
+    told = ", ".join("–" if x is None else f"{100 * np.expm1(x):+.0f} %".replace("-", "−") for x in leads)
+    return f"delay beside the placebo's with {j.title}: {told} (low, middle, high goodput)"
 
 
 def _change(js: list[Flows], scheme: str, study: str, paper: Paper) -> str:
