@@ -201,6 +201,34 @@ def test_an_atlas_runs_every_claim_at_fewer_thresholds() -> None:
     assert [f.claim for f in claims.findings(short, cells) if f.claim in asked] == asked
 
 
+def test_what_the_advice_alone_needs_is_in_no_atlas() -> None:
+    """Nor under today's senders, where the claims are judged: it is run for the advice, in some set-ups."""
+    alone = {study.id for study in PAPER.top.tables("studies") if "setups" in study}
+    about = {**PAPER.about, "coarse": True, "setups": PAPER.setups[:1]}
+    coarse = papers.Paper(PAPER.name, PAPER.folder, about)
+    assert not alone & {job.cell.sweep for batch in jobs(coarse) for job in batch}
+    whole = {(cell.setup, cell.sweep) for cell in _full()}
+    assert {(SETUP, "blind-15"), ("ns2-wait", "blind-15")} <= whole
+    # With ten flows, too: n is that of forty.
+    for flows in ("ten", "forty"):
+        assert _values("blind-15", flows, "blind", 6)["flows.marked.marker.n"] == 15
+
+
+def test_beside_the_verdict_of_c1_stands_how_the_placebo_did() -> None:
+    """Ours takes a third of the placebo's delay with forty flows, as long with ten."""
+    cells = {job.cell: _ideal(job.cell) for batch in jobs(PAPER) for job in batch}
+    for cell, m in cells.items():
+        if (cell.sweep, cell.scheme) == ("others", "blind"):
+            probe = _ideal(Cell(cell.setup, cell.topology, "hard", "", "frontier", cell.value))
+            longer = 1.0 if cell.topology == "ten" else 3.0
+            values = {**m.values, "goodput": probe["goodput"], "delay": longer * probe["delay"]}
+            cells[cell] = Measures(m.seeds, values, {})
+    found = next(f for f in claims.findings(PAPER, cells) if (f.setup, f.claim) == (SETUP, "C1"))
+    ten, forty = found.told.split("; ")
+    assert ten == "delay beside the placebo's with 10 flows: 0 %, 0 %, 0 % (low, middle, high goodput)"
+    assert forty.count("−67 %") == 3
+
+
 def test_other_flows_and_markers_follow_the_number_of_flows() -> None:
     free = _values("free-out", "forty", "soft", 24)
     assert (free["flows.marked.count"], free["flows.free.count"]) == (20, 20)

@@ -19,8 +19,8 @@ from .runs import ProbeRuns
 if TYPE_CHECKING:
     from ..report import Report
 
-#: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised, and a higher one.
-ADVISED, AT, HIGH_AT, FULL_AT = "ns2-wait", 6, 12, 48
+#: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised, and higher ones.
+ADVISED, AT, HIGH_AT, FULL_AT = "ns2-wait", 6, 12, 24
 #: What may do instead of the marker there: all IN, in that RED and in others; OUT packets placed blindly. And
 #: the marker itself over the max_p that what it is compared with has.
 INSTEAD = (
@@ -38,6 +38,8 @@ TRIED = ("frontier", "steep", "steeper")
 #: What a flow's window is reckoned from: how many flows, their mean round trip without the queue in seconds,
 #: bits of payload in a packet.
 FLOWS, RTT, SEGMENT = 40, 0.161, 8 * 1460
+#: The link's rate, in bit/s.
+LINK = 6e6
 #: The goodput at which today's senders are compared, whatever the marker reaches with each, in bit/s.
 NEARLY_FULL = 5.82e6
 #: The lowest and the highest of the matched goodputs.
@@ -105,6 +107,7 @@ def _ten_flows(runs: ProbeRuns) -> dict[str, float]:
         ("steeper", "steeper", "none"),
     ):
         made[f"ten_{name}_most"] = _most(runs, study, "ten", scheme)
+    made["ten_often_lost"] = (made["ten_plain_most"] - made["ten_often_most"]) * 1e6 / LINK
     ours, base = (runs.frontier(study, "ten", "none") for study in ("steeper", "frontier"))
     return made | known("ten_steeper", np.exp(np.asarray(log_ratios(ours, base), dtype=np.float64)) - 1)
 
@@ -179,11 +182,13 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
 
 
 def _ten_today(runs: ProbeRuns) -> list[Figure]:
-    """Ten flows in RED with the max_p that is for forty: delay beside that with 0.1 at equal goodputs."""
-    ours, base = (runs.frontier(study, "ten", "none") for study in ("steeper", "frontier"))
-    ratios = np.exp(np.asarray(log_ratios(ours, base), dtype=np.float64))
-    words = "ten flows: delay with max_p 0.3 over that with 0.1, at equal goodputs, without the marker"
-    return [] if np.isnan(ratios).any() else [Figure("ten_steeper", words, ratios)]
+    """The goodput of ten flows under what is set for forty, at the advised thresholds."""
+    made = []
+    for name, study, scheme, words in (OTHERS[0], MARKED[0], OTHERS[2], OTHERS[3]):
+        goodput = runs.points(study, "ten", scheme)[AT]["goodput"] / 1e6
+        told = f"goodput of ten flows {words}, at IN thresholds of 6 and 18 packets"
+        made.append(Figure(f"ten_{name}", told, goodput, "Mbit/s"))
+    return made
 
 
 #: The marker by max_p, and what may do instead of it, in the words of the table: name, study, scheme, words.
@@ -219,27 +224,41 @@ def _delays(
 
 
 def _leads(runs: ProbeRuns) -> list[Figure]:
-    """How much longer packets wait than with the marker, which has the best of as many values of max_p."""
-    best = least_delay([runs.frontier(study, "forty", "hard") for study in TRIED], NEARLY_FULL)
-    made = []
-    for name, study, scheme, words in OTHERS[1:]:
-        behind = 1e3 * (least_delay([runs.frontier(study, "forty", scheme)], NEARLY_FULL) - best)
-        if not np.isnan(behind).any():
-            told = f"{words}: more than with the marker at the best of three max_p, {WHERE['near_']}"
-            made.append(Figure(f"behind_{name}", told, behind, "ms"))
+    """The marker at the best of three values of max_p, and how much of what it gains is had without it."""
+    best = 1e3 * least_delay([runs.frontier(study, "forty", "hard") for study in TRIED], NEARLY_FULL)
+    if np.isnan(best).any():
+        return []
+    words = "with the marker, at the best of three max_p"
+    made = [Figure("near_best", f"queueing delay {words}, {WHERE['near_']}", best, "ms")]
+    plain, *others = (
+        1e3 * least_delay([runs.frontier(study, "forty", scheme)], NEARLY_FULL)
+        for _, study, scheme, _ in OTHERS
+    )
+    for (name, _, _, without), delay in zip(OTHERS[1:], others, strict=True):
+        if not np.isnan(delay).any():
+            made.append(Figure(f"behind_{name}", f"{without}: more than that", delay - best, "ms"))
+        part = (plain - delay) / (plain - best)
+        if not np.isnan(part).any():
+            told = f"{without}: its part of what the marker takes from the delay"
+            made.append(Figure(f"part_{name}", told, part))
     return made
 
 
+#: What the picture shows of the frontiers: where the link is nearly full, in Mbit/s.
+DRAWN_FROM = 5.6
+
+
 def picture(report: Report) -> Mapping[str, Any]:
-    """Delay over goodput in the advised queue, with and without the marker, by number of flows."""
+    """Delay over goodput in ns-2's RED with `wait`: the marker, what may do instead, and neither."""
     runs = ProbeRuns(report.cells, ADVISED)
     lines = {
-        "40 flows, no marker": ("frontier", "forty", "none"),
+        "40 flows, RED": ("frontier", "forty", "none"),
         "40 flows, probe": ("frontier", "forty", "hard"),
         "40 flows, every 15th OUT": ("blind-15", "forty", "blind"),
-        "40 flows, max_p 0.2": ("steep", "forty", "none"),
-        "10 flows, no marker": ("frontier", "ten", "none"),
+        "40 flows, RED, max_p 0.2": ("steep", "forty", "none"),
+        "10 flows, RED": ("frontier", "ten", "none"),
         "10 flows, probe": ("frontier", "ten", "hard"),
     }
     rows = [row for title, line in lines.items() for row in points(runs.frontier(*line), title)]
-    return frontier(rows, list(lines), x=GOODPUT, y=DELAY, log=(False, True))
+    shown = [row for row in rows if row["x"] >= DRAWN_FROM]
+    return frontier(shown, list(lines), x=GOODPUT, y=DELAY, log=(False, True))

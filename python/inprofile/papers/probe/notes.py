@@ -35,9 +35,9 @@ def told(claim: str, paper: Paper, js: list[Flows]) -> str:
     if claim == "C6":
         ratios = [float(np.mean(j.over_free(scheme))) for j in js for scheme in ("out-30-90", "out-2-6")]
         severe = [float(np.mean(j.over_free("out-0.1-0.3"))) for j in js]
-        return f"ratios {_between(ratios)}; {_between(severe)} with 0.1, 0.3, 1"
+        return f"ratios of {_between(ratios)}; {_between(severe)} with 0.1, 0.3, 1"
     if claim == "C9":
-        return "; ".join(
+        changes = "; ".join(
             f"{words} {_change(js, scheme, study, paper)}"
             for words, scheme, study in (
                 ("bucket", "bucket", "others"),
@@ -45,6 +45,7 @@ def told(claim: str, paper: Paper, js: list[Flows]) -> str:
                 ("probe", "hard", "frontier"),
             )
         )
+        return f"goodput less that of all IN, in % of the link, with 10 and 40 flows: {changes}"
     if claim == "C10":
         ratio = _mean(js[0].high_load(paper.top.word("bin")))
         return "" if ratio is None else f"variance {np.exp(ratio):.2f} of that where all are IN"
@@ -54,7 +55,7 @@ def told(claim: str, paper: Paper, js: list[Flows]) -> str:
 def _beside_blind(j: Flows) -> str:
     """C1: the marker's delay less its placebo's, where that gets as far, at each third of the goodputs."""
     leads = [_mean(beyond(*j.beside_blind("frontier"), at)) for _, at in THIRDS]
-    told = ", ".join("–" if x is None else f"{100 * np.expm1(x):+.0f} %".replace("-", "−") for x in leads)
+    told = ", ".join("–" if x is None else f"{_signed_to(float(100 * np.expm1(x)), 0)} %" for x in leads)
     return f"delay beside the placebo's with {j.title}: {told} (low, middle, high goodput)"
 
 
@@ -62,8 +63,18 @@ def _change(js: list[Flows], scheme: str, study: str, paper: Paper) -> str:
     """C9: the most goodput of a scheme less that of all IN, of the link, with ten and with forty flows."""
     effect = of_link(paper.top.number("capacity"))
     reach = [j.reach("", scheme, "none", "below", study, effect=effect) for j in js]
-    found = [f"{100 * np.mean(c.values) / paper.top.number('capacity'):+.1f}" for c in reach]
-    return f"{' and '.join(found)} % of the link".replace("-", "−")
+    found = [_signed_to(float(100 * np.mean(c.values) / paper.top.number("capacity")), 1) for c in reach]
+    return " and ".join(found)
+
+
+def _signed_to(x: float, digits: int) -> str:
+    """With its sign, unless it is none.
+
+    >>> _signed_to(-0.04, 1), _signed_to(-0.06, 1), _signed_to(0.4, 0), _signed_to(12.4, 0)
+    ('0.0', '−0.1', '0', '+12')
+    """
+    text = f"{x:+.{digits}f}".replace("-", "−")
+    return text if float(text[1:]) else text[1:]
 
 
 def _range(shares: Iterable[float]) -> str:
@@ -74,7 +85,8 @@ def _range(shares: Iterable[float]) -> str:
 
 def _between(ratios: Iterable[float]) -> str:
     values = [float(x) for x in ratios]
-    return f"{min(values):.2f} to {max(values):.2f}"
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _signed(x: float) -> str:
