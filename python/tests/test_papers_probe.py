@@ -224,8 +224,8 @@ def test_beside_the_verdict_of_c1_stands_how_the_placebo_did() -> None:
             values = {**m.values, "goodput": probe["goodput"], "delay": longer * probe["delay"]}
             cells[cell] = Measures(m.seeds, values, {})
     found = next(f for f in claims.findings(PAPER, cells) if (f.setup, f.claim) == (SETUP, "C1"))
-    start = "hard, beside the placebo's delay (low, middle, high goodput): "
-    assert found.told == f"{start}0 %, 0 %, 0 % with 10 flows; −67 %, −67 %, −67 % with 40 flows"
+    start = "beside the placebo's delay, low to high goodput: "
+    assert found.told == f"{start}0, 0, 0 % (10 flows); −67, −67, −67 % (40 flows)"
 
 
 def test_other_flows_and_markers_follow_the_number_of_flows() -> None:

@@ -23,11 +23,7 @@ def told(claim: str, paper: Paper, js: list[Flows]) -> str:
     """What a table of verdicts gives beside the word, of claims that have bounds: the measured figures."""
     if claim == "C1":
         leads = [_beside_blind(j) for j in js if ("others", j.id, "blind") in j.runs]
-        return (
-            f"hard, beside the placebo's delay (low, middle, high goodput): {'; '.join(leads)}"
-            if leads
-            else ""
-        )
+        return f"beside the placebo's delay, low to high goodput: {'; '.join(leads)}" if leads else ""
     if claim == "C4":
         lost = [_range(js[0].frontier(scheme)["loss_out"].mean(axis=1)) for scheme in ("soft-one", "soft")]
         cuts = [_mean(js[0].ratio(scheme)) for scheme in ("soft-one", "soft")]
@@ -60,8 +56,8 @@ def told(claim: str, paper: Paper, js: list[Flows]) -> str:
 def _beside_blind(j: Flows) -> str:
     """C1: the marker's delay less its placebo's, where that gets as far, at each third of the goodputs."""
     leads = [_mean(beyond(*j.beside_blind("frontier"), at)) for _, at in THIRDS]
-    told = ", ".join("–" if x is None else f"{_signed_to(float(100 * np.expm1(x)), 0)} %" for x in leads)
-    return f"{told} with {j.title}"
+    told = ", ".join("–" if x is None else _signed_to(float(100 * np.expm1(x)), 0) for x in leads)
+    return f"{told} % ({j.title})"
 
 
 def _change(js: list[Flows], scheme: str, study: str, paper: Paper) -> str:
