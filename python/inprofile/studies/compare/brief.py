@@ -45,7 +45,7 @@ CAPTION = (
         " without a contract were left 3 % of the link, with two 25 %. RIO and srTCM mark by token"
         " buckets: for CUBIC and BBR a bucket of two round trips at the contract's rate is enough (1"
         " Mbit/s and 60 ms: 15 kB; at least 10 kB), for Prague one of eight; Reno needs 24, the wait in"
-        " the queue counted in.",
+        " the queue counted in, and 48 with a window of a hundred packets.",
     ),
     (
         "How it was compared",
