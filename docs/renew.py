@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 
 from inprofile import papers
-from inprofile.papers import advice, today, verdicts
+from inprofile.papers import advice, rerun, verdicts
 from inprofile.run.storage import record_lines
 from inprofile.studies.atlas.store import NAME
 from inprofile.studies.compare.advice import COMMITTED
@@ -28,7 +28,7 @@ def renew(reports: Path) -> list[str]:
     copied = []
     for name in [*papers.names(), *papers.gallery()]:
         folder = papers.load(name).folder
-        for file, what in ((NAME, "atlas"), (today.NAME, "today's TCP")):
+        for file, what in ((NAME, "atlas"), (rerun.NAME, "today's TCP")):
             if (reports / name / file).exists():
                 shutil.copyfile(reports / name / file, folder / file)
                 copied.append(f"{name}: {what}")

@@ -17,7 +17,7 @@ from docutils.parsers.rst import Directive
 from from_code import html, table
 
 from inprofile.metrics.glossary import lookup
-from inprofile.papers import Paper, advice, gallery, load, names, today, verdicts
+from inprofile.papers import Paper, advice, gallery, load, names, rerun, verdicts
 from inprofile.papers.judge import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.studies.atlas.store import committed
@@ -178,7 +178,7 @@ class Claims(Directive):
         if found is None and (judged is None or paper.name not in gallery()):
             raise ValueError(f"{paper.name} has no atlas: make renew")
         told = [] if judged is None else [html(_legend(judged)), html(_verdicts(paper, judged))]
-        sent = today.committed(paper)
+        sent = rerun.committed(paper)
         told += [] if found is None else [html(_shares(paper, found, judged is None))]
         return told if sent is None else [*told, html(_today(paper, sent))]
 

@@ -1,4 +1,4 @@
-"""Untrusted input, read with care: files that may be anything, and numbers that may be any."""
+"""Untrusted input, read with care: files that may be anything, numbers that may be any; and their problems."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import islice
 from operator import index
 from pathlib import Path
@@ -163,3 +164,23 @@ def visible(text: str, *, lines: bool = True) -> str:
     """
     pattern = _ACTING_BUT_LINES if lines else _ACTING
     return pattern.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with an experiment file, and what to write instead."""
+
+    file: str
+    line: int | None
+    column: int | None
+    path: str
+    value: str | None
+    problem: str
+    remedy: str
+    severity: str
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        key = " = ".join(part for part in (self.path, self.value) if part)
+        parts = [place, self.severity, key, self.problem] if key else [place, self.severity, self.problem]
+        return visible(": ".join(parts) + (f"\n  {self.remedy}" if self.remedy else ""))

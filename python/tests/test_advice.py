@@ -14,7 +14,7 @@ import pytest
 import inprofile
 from inprofile import papers
 from inprofile.experiment.scenario import Scenario, load
-from inprofile.papers import Paper, today
+from inprofile.papers import Paper, rerun
 from inprofile.papers.advice import HEADINGS, TODAY, advised, committed, of_today, read, sentences
 from inprofile.studies.compare import advice as comparison
 from inprofile.studies.compare.brief import CAPTION, brief, markdown
@@ -278,12 +278,12 @@ def test_what_is_advised_is_run_under_todays_senders(name: str) -> None:
     paper = papers.load(name)
     about = read(paper)
     assert about is not None
-    planned = today.plan(paper).advised
+    planned = rerun.plan(paper).advised
     assert {"linux", "reno", "bbr"} < planned.keys()
     cells = {trial: [job.cell for batch in t.batches for job in batch] for trial, t in planned.items()}
     assert all(found == cells["paper"] for found in cells.values())
     assert advised(paper, about) in cells["paper"]
-    found = today.committed(paper)
+    found = rerun.committed(paper)
     assert found is not None
     assert {s["id"] for s in found["advised"]["senders"]} == planned.keys()
     assert not found["advised"]["invalid"]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from inprofile import parse
 from inprofile.cli import app
-from inprofile.experiment.senders import senders
+from inprofile.experiment.mechanisms import senders
 from inprofile.metrics.measures import Measures
 from inprofile.studies.compare import schemes as entries
 from inprofile.studies.compare.advice import Advice, advice

@@ -394,7 +394,7 @@ def nothing_left_behind(folder: Path) -> Iterator[None]:
 
 def test_no_shipped_experiment_asks_for_yes() -> None:
     """Everything that is shipped stays below the number of packets from which `--yes` is asked for."""
-    from inprofile.cli.effort import ASK_FROM
+    from inprofile.cli.execution import ASK_FROM
 
     root = Path(inprofile.__file__).parent
     tables = {

@@ -15,7 +15,7 @@ from inprofile.experiment.scenario import load as scenario
 from inprofile.papers import Cell, load
 from inprofile.papers.arithmetic import ArithmeticProblem, value_of
 from inprofile.papers.defaults import measure
-from inprofile.papers.lines import line_of
+from inprofile.papers.entry import line_of
 from inprofile.papers.parameters import unlisted
 from inprofile.papers.quotes import parts
 from inprofile.papers.stated import rests_on

@@ -21,7 +21,7 @@ import pytest
 
 import inprofile
 from inprofile.own import crate, engine
-from inprofile.own.code import digest
+from inprofile.own.classes import digest
 
 
 @pytest.mark.parametrize("kind", ["marker", "aqm"])

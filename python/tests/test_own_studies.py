@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import inprofile
 from inprofile import own
 from inprofile.cli import app
-from inprofile.experiment.senders import UnknownSenderError, all_senders
+from inprofile.experiment.mechanisms import UnknownSenderError, all_senders
 from inprofile.own import registry
 from inprofile.studies.compare.own import TuneError, own_scheme
 from inprofile.studies.compare.run import plan as comparison

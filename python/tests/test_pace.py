@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import inprofile
 from inprofile import papers
-from inprofile.cli import app, effort
+from inprofile.cli import app, execution
 from inprofile.cli import execution as shown
 from inprofile.cli.execution import Told, lines
 from inprofile.papers.experiment import examples
@@ -121,20 +121,20 @@ def test_a_papers_examples_are_measured_as_its_runs_will_be(name: str) -> None:
 def test_what_is_long_is_said_before(
     stand: Stand, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    effort.announce([(stand, 12)], 2, kept=tmp_path)
+    execution.announce([(stand, 12)], 2, kept=tmp_path)
     said = capsys.readouterr().err
     assert said == f"It takes about 3 min 1 s on 2 cores, less what is kept in {tmp_path}.\n"
-    effort.announce([(stand, 30.2)], 1, told=1000.0)
+    execution.announce([(stand, 30.2)], 1, told=1000.0)
     assert capsys.readouterr().err == "It takes about 8 min 20 s on 1 core.\n"
-    effort.announce([(stand, 30.2)], 1, told=1000.0, alone=60.0)
+    execution.announce([(stand, 30.2)], 1, told=1000.0, alone=60.0)
     assert capsys.readouterr().err == "It takes about 8 min 50 s on 1 core.\n"
-    effort.announce([(stand, 10)], 200)
+    execution.announce([(stand, 10)], 200)
     assert re.fullmatch(r"It takes about 31 s on 200 cores.\n", capsys.readouterr().err)
 
 
 def test_what_is_short_is_neither_timed_nor_said(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
     stand.lasts = 1.0
-    effort.announce([(stand, 10)], 1)
+    execution.announce([(stand, 10)], 1)
     assert (stand.ran, capsys.readouterr().err) == ([], "")
 
 
@@ -204,7 +204,7 @@ def test_what_memory_does_not_hold_is_refused_with_what_it_holds(
         (4.9e9, "of 4.9 GB: write --jobs 1 --seeds 5"),
         (1e9, "of 1 GB: write a count of at most 625,000 in all, and --jobs 1 --seeds 1"),
     ]:
-        monkeypatch.setattr(effort, "physical", lambda holds=holds: holds)
+        monkeypatch.setattr(execution, "physical", lambda holds=holds: holds)
         done = CliRunner().invoke(app, ["run", path, "--jobs", "4"])
         assert done.exit_code == 2
         said = " ".join(done.stderr.split())
@@ -215,7 +215,7 @@ def test_parts_take_room_for_all_flows_each(tmp_path: Path, monkeypatch: pytest.
     path = experiment(tmp_path, 1_000_000, 1)
     # 1.6 GB in one piece, 1 GB in each other part; never more parts than threads.
     for jobs, parts, needed in [("4", 4, "4.6 GB"), ("2", 2, "2.6 GB")]:
-        monkeypatch.setattr(effort, "physical", lambda: 2e9)
+        monkeypatch.setattr(execution, "physical", lambda: 2e9)
         done = CliRunner().invoke(app, ["run", path, "--jobs", jobs, "--threads-per-run", "4"])
         assert done.exit_code == 2
         said = " ".join(done.stderr.split())
@@ -227,7 +227,7 @@ def test_parts_take_room_for_all_flows_each(tmp_path: Path, monkeypatch: pytest.
 
 def test_what_it_holds_is_said_before_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = []
-    monkeypatch.setattr(effort, "print", lambda text, **_: said.append(text), raising=False)
+    monkeypatch.setattr(execution, "print", lambda text, **_: said.append(text), raising=False)
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from inprofile import papers
 from inprofile.cli import app
-from inprofile.experiment.senders import senders
-from inprofile.papers import rerun, today
+from inprofile.experiment.mechanisms import senders
+from inprofile.papers import rerun
 from inprofile.papers.experiment import work_of
 from inprofile.papers.judge import Verdict
 from inprofile.studies.reproduce.report.page import counts_of, today_context
@@ -22,8 +22,8 @@ from inprofile.studies.reproduce.report.page import counts_of, today_context
 @pytest.mark.parametrize("name", papers.names())
 def test_a_sender_replaces_tcp_and_nothing_else(name: str) -> None:
     paper = papers.load(name)
-    planned = today.plan(paper)
-    own = [job for batch in planned.trials[today.OWN].batches for job in batch]
+    planned = rerun.plan(paper)
+    own = [job for batch in planned.trials[rerun.OWN].batches for job in batch]
     assert {job.cell.setup for job in own} <= {paper.setups[0].id}
     for sender in senders():
         jobs = [job for batch in planned.trials[sender.id].batches for job in batch]
@@ -62,14 +62,14 @@ def comparable(effective: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", papers.names())
 def test_what_is_kept_is_of_this_paper(name: str) -> None:
     paper = papers.load(name)
-    found = today.committed(paper)
-    assert found is not None, f"{name} has no {today.NAME}: make renew"
-    assert today.stale(paper, found) == "", f"{name}: other {today.stale(paper, found)}; make renew"
+    found = rerun.committed(paper)
+    assert found is not None, f"{name} has no {rerun.NAME}: make renew"
+    assert rerun.stale(paper, found) == "", f"{name}: other {rerun.stale(paper, found)}; make renew"
     shown = today_context(found, paper)
     assert not shown["invalid"]
     assert shown["rows"]
     assert all(None not in claim["answers"] for claim in shown["claims"])
-    names = {today.OWN, *(s.id for s in senders())}
+    names = {rerun.OWN, *(s.id for s in senders())}
     # A figure may not exist under one of them: two frontiers that never reach the same goodput.
     assert all(set(row["senders"]) <= names for row in found["rows"])
     assert sum(set(row["senders"]) == names for row in found["rows"]) > 0.9 * len(found["rows"])
@@ -81,11 +81,11 @@ def test_run_written_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     planned = CliRunner().invoke(app, ["reproduce", "fdd-red", "--quick", "--senders", "--plan", "--json"])
     [entry] = json.loads(planned.stdout)["papers"]
-    plan = today.plan(papers.load("fdd-red"), quick=True)
+    plan = rerun.plan(papers.load("fdd-red"), quick=True)
     assert entry["senders"] == {"runs": plan.runs, "cpu_seconds": round(plan.cpu_seconds, 1)}
     ran = CliRunner().invoke(app, ["reproduce", "fdd-red", "--quick", "--senders", "--json"])
     assert ran.exit_code == 0, ran.output
-    found = json.loads((tmp_path / "reports" / "fdd-red" / today.NAME).read_text("utf-8"))
+    found = json.loads((tmp_path / "reports" / "fdd-red" / rerun.NAME).read_text("utf-8"))
     [paper] = json.loads(ran.stdout)["papers"]
     assert paper["today"] == found
     assert [c["id"] for c in found["claims"]] == ["D1", "D2", "D3", "D4", "D5", "D6"]
@@ -96,26 +96,26 @@ def test_run_written_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         for row in paper["tables"]
         if row["what"] == "packets dropped" and row["setup"] == found["setup"] and not row["variant"]
     }
-    assert {label: row["senders"][today.OWN]["mean"] for label, row in drops.items()} == table
+    assert {label: row["senders"][rerun.OWN]["mean"] for label, row in drops.items()} == table
     # And another sender is another result.
-    assert all(row["senders"]["bbr"] != row["senders"][today.OWN] for row in drops.values())
+    assert all(row["senders"]["bbr"] != row["senders"][rerun.OWN] for row in drops.values())
     page = (tmp_path / "reports" / "fdd-red" / "index.html").read_text("utf-8")
     assert "Under today’s TCP" in page
     assert "BBR version 3" in (tmp_path / "reports" / "index.html").read_text("utf-8")
 
 
 def test_a_trial_that_is_refused_says_why_and_the_others_stand() -> None:
-    planned = today.plan(papers.load("fdd-red"), quick=True)
+    planned = rerun.plan(papers.load("fdd-red"), quick=True)
     few = {
         name: rerun.Trial(trial.paper, [[replace(job, seeds=2) for job in trial.batches[0]]])
         for name, trial in planned.trials.items()
     }
     wrong = few["bbr"].batches[0][0]
     few["bbr"].batches = [[replace(wrong, values={**wrong.values, "tcp": {"profile": "none"}})]]
-    found = today.make(today.SendersPlan(planned.paper, few))
+    found = rerun.make(rerun.SendersPlan(planned.paper, few))
     assert set(found["invalid"]) == {"bbr"}
     assert "tcp.profile" in found["invalid"]["bbr"]
-    assert all(set(c["verdicts"]) == {today.OWN, "linux", "prague"} for c in found["claims"])
+    assert all(set(c["verdicts"]) == {rerun.OWN, "linux", "prague"} for c in found["claims"])
     assert all("bbr" not in row["senders"] for row in found["rows"])
     context = today_context(found, planned.paper)
     assert [title for title, _ in context["invalid"]] == ["BBR version 3"]

@@ -16,7 +16,7 @@ import inprofile
 import papers_synthetic as synthetic
 from inprofile import papers
 from inprofile.charts.curves import curve, frontier, lines
-from inprofile.charts.stills import write_figures
+from inprofile.charts.page import write_figures
 from inprofile.papers.advice import HEADINGS
 from inprofile.papers.judge import Verdict
 from inprofile.papers.report import Report

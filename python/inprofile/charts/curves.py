@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from .shapes import PAPER, Spec, chart_of, fill, rounded, scheme_colour, scheme_dash, scheme_mark, shape
+from .theme import PAPER, Spec, chart_of, fill, rounded, scheme_colour, scheme_dash, scheme_mark, shape
 
 Rows = Sequence[Mapping[str, Any]]
 #: For what is a few units for most and hundreds for some: linear up to about 5, then logarithmic.

@@ -16,7 +16,7 @@ from typing import Any
 import altair as alt
 
 from ..metrics.stats import FREE, Bounds, estimate
-from .shapes import (
+from .theme import (
     PAPER,
     Rows,
     Spec,

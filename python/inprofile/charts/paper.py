@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .shapes import DASHES, MARKS
-from .theme import INK, PALETTE
+from .theme import DASHES, INK, MARKS, PALETTE
 
 WIDTHS: Mapping[str, float] = {"one": 3.5, "two": 7.16}
 """Inches of one column and of both, as IEEE's two-column pages have them; ACM's are 3.33 and 7."""

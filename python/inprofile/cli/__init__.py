@@ -1,4 +1,4 @@
-"""The command line: one module per command, data to stdout, progress to stderr.
+"""The command line: a module for each command or a few, data to stdout, progress to stderr.
 
 Exit codes: 0 done, 1 ran but a check fell short, 2 bad input, 130 interrupted.
 """

@@ -42,9 +42,13 @@ class Command(NamedTuple):
 
 #: In which module a command is that has none of its own name.
 _BESIDE = {
-    "new_mechanism": "new",
-    "new_paper": "new",
+    "new": "reference",
+    "new_mechanism": "reference",
+    "new_paper": "reference",
+    "validate": "check",
+    "atlas": "reproduce",
     "trace": "export",
+    "plot": "export",
     "unpack": "pack",
     "list_": "reference",
     "glossary": "reference",

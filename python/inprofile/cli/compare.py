@@ -31,8 +31,7 @@ from .common import (
     say,
     write_latex,
 )
-from .effort import affordable, announce, print_plan
-from .execution import SlurmSet, Where, made_by, resumable
+from .execution import SlurmSet, Where, affordable, announce, made_by, print_plan, resumable
 
 if TYPE_CHECKING:
     from ..studies.compare import Comparison
@@ -88,7 +87,7 @@ def compare(
     json_: Json = False,
 ) -> None:
     """Compare marker/AQM schemes with the same tuning budget, at equal mean queueing delay."""
-    from ..experiment.senders import UnknownSenderError
+    from ..experiment.mechanisms import UnknownSenderError
     from ..metrics.latex import latex as tables_for_paper
     from ..studies.compare import NoContractError, SchemeFileError, TuneError, UnknownSchemeError
     from ..studies.compare import compare as work

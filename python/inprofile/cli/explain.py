@@ -13,8 +13,7 @@ import typer
 from .._input import visible
 from ..metrics.quantity import number
 from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, say
-from .effort import TRACED, affordable, announce
-from .execution import progress
+from .execution import TRACED, affordable, announce, progress
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario

@@ -23,7 +23,7 @@ from .common import (
     say,
     terminable,
 )
-from .effort import announce
+from .execution import announce
 
 if TYPE_CHECKING:
     from ..studies.pack import Compared

@@ -29,8 +29,17 @@ from .common import (
     open_scenario,
     say,
 )
-from .effort import affordable, announce
-from .execution import RUNS, SHORT, SlurmSet, Where, check_answer_place, kept_runs, made_by
+from .execution import (
+    RUNS,
+    SHORT,
+    SlurmSet,
+    Where,
+    affordable,
+    announce,
+    check_answer_place,
+    kept_runs,
+    made_by,
+)
 from .plan_policer import policer
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ..metrics.summary import text_table
 from ..run.storage import check_folder, write_whole
 from ..studies.plan.policer import Answer, PolicerQuestion, answer, batch, commands, expected, scenario
 from .common import Jobs, Json, Refused, emit, guarded, say
-from .effort import announce
+from .execution import announce
 
 if TYPE_CHECKING:
     from ..studies.plan.policer import Point

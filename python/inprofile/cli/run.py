@@ -37,8 +37,7 @@ from .common import (
     terminable,
     write_latex,
 )
-from .effort import TRACED, affordable, announce, packets_text, room_for
-from .execution import progress
+from .execution import TRACED, affordable, announce, packets_text, progress, room_for
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario, Seeds

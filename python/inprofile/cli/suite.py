@@ -28,8 +28,7 @@ from .common import (
     say,
     write_latex,
 )
-from .effort import affordable, announce, print_plan
-from .execution import SlurmSet, Where, made_by, resumable
+from .execution import SlurmSet, Where, affordable, announce, made_by, print_plan, resumable
 
 if TYPE_CHECKING:
     from ..studies.suite import SuitePlan

@@ -37,8 +37,7 @@ from .common import (
     terminable,
     write_latex,
 )
-from .effort import affordable, announce
-from .execution import SlurmSet, Where, lines, made_by
+from .execution import SlurmSet, Where, affordable, announce, lines, made_by
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -133,7 +132,7 @@ def sweep(
     if cluster is not None and (slurm or slurm_set):
         raise Refused("--cluster and --slurm are two places: choose one")
     scenario = open_scenario(file, set_)
-    from ..experiment.senders import UnknownSenderError
+    from ..experiment.mechanisms import UnknownSenderError
     from ..run.pace import sampled
     from ..studies.sweep import SweepError, check_folder_of, make, run_plan
     from ..studies.sweep.axes import axis_of, axis_of_senders, design_of

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .common import Json, Open, Own, Refused, emit, guarded, say
-from .effort import TRACED, announce
-from .execution import progress
+from .execution import TRACED, announce, progress
 
 if TYPE_CHECKING:
     from ..view import Folder

@@ -19,8 +19,7 @@ from ..studies.wred import Port, Switch, Unreadable, check, pauses, read
 from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
 from ..studies.wred.profile import alike
 from .common import Jobs, Json, Refused, emit, guarded, say
-from .effort import announce
-from .execution import progress
+from .execution import announce, progress
 
 _RTT, _FLOWS, _SEEDS = 1000.0, 8, 5
 

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _internal
-from .._input import read_file, seeds_in_order, visible
+from .._input import Problem, read_file, seeds_in_order, visible
 from ..own.engine import engine_digest
-from ..own.registry import digests, engine_classes
-from ..own.sources import absent, sources_of
+from ..own.registry import absent, digests, engine_classes, sources_of
 from ..run.pool import Seeds
-from .problem import Problem
 
 if TYPE_CHECKING:
     from ..run.results import Provenance, Result

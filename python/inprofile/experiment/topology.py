@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from .._input import Problem
 from ..metrics.quantity import bits_per_second, number
-from .problem import Problem
 
 Json = Mapping[str, Any]
 

@@ -21,8 +21,7 @@ from . import engine  # noqa: F401 (first, as it settles what _internal is)
 # isort: split
 from .._internal import MechanismError
 from .classes import Aqm, Bytes, Duration, Marker, Rate, parameter
-from .registry import Cost, cost, load_classes, register, registered
-from .sources import Source, write_sources
+from .registry import Cost, Source, cost, load_classes, register, registered, write_sources
 
 __all__ = [
     "Aqm",

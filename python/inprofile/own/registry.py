@@ -1,4 +1,8 @@
-"""Which classes experiments may name: checked when they are registered, and handed to the engine."""
+"""Which classes experiments may name: checked when they are registered, and handed to the engine.
+
+Results hold their code: its file's name, text and digests. It is read by people and registered by them;
+nothing here runs what a result brings along.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,13 @@ import json
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 from .. import _internal
-from .classes import Aqm, Bytes, Declared, Duration, Marker, Mechanism, Rate
-from .code import digest, source
+from .classes import Aqm, Bytes, Declared, Duration, Marker, Mechanism, Rate, digest, source
 
 #: How a parameter is read, by its type.
 _KINDS: Final = {
@@ -290,3 +293,75 @@ def _fits(
         right = number and whole and (least is None or default >= least) and (most is None or default <= most)
     if not right:
         raise ValueError(f"{where}: the default {default!r} is not what the parameter may be")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file with mechanisms."""
+
+    file: str
+    """Its name; empty for what was typed into a session."""
+    text: str | None
+    """Its text when the classes were registered; None where that is not known."""
+    mechanisms: Mapping[str, str]
+    """The mechanisms in it that an experiment names, with the SHA-256 that its results have of them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As a result holds it."""
+        return {"file": self.file, "text": self.text, "mechanisms": dict(self.mechanisms)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Source:
+        """As it was stored. Raises KeyError, TypeError."""
+        text = stored["text"]
+        named = {str(name): str(sha) for name, sha in stored["mechanisms"].items()}
+        return cls(str(stored["file"]), None if text is None else str(text), named)
+
+
+def sources_of(names: Iterable[str]) -> tuple[Source, ...]:
+    """The files of these registered classes, in the order of their names."""
+    found: dict[tuple[str, str | None], dict[str, str]] = {}
+    for name, sha in digests(list(names)).items():
+        found.setdefault(written(name), {})[name] = sha
+    return tuple(Source(*key, mechanisms) for key, mechanisms in found.items())
+
+
+def absent(sources: Sequence[Source]) -> str:
+    """The code that is not registered as it was, and where it can be found; empty where all of it is."""
+    here = digests(list(registered()))
+    said = []
+    for one in sources:
+        for name, sha in one.mechanisms.items():
+            if here.get(name) == sha:
+                continue
+            where = f"in {one.file}" if one.file else "typed into a session"
+            now = f"other code here, SHA-256 {here[name]}" if name in here else "not registered here"
+            said.append(f"{name}, a mechanism in Python, is {now}: it was {where}, SHA-256 {sha}")
+    if said:
+        said.append(
+            "the result holds its text: read it, write it out with inprofile.own.write_sources, and register"
+            " it with inprofile.own.load_classes or --mechanism"
+            if all(one.text is not None for one in sources)
+            else "the result does not hold its text: find the file, and name it with --mechanism"
+        )
+    return "\n  ".join(said)
+
+
+def write_sources(sources: Iterable[Source], folder: str | Path) -> list[Path]:
+    """Write the files of a result's mechanisms into a folder: `Provenance.sources`, `Sweep.sources`.
+
+    Raises FileExistsError where a file is there already.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    made = []
+    for number, one in enumerate(sources):
+        if one.text is not None:
+            # A result may come from anywhere: of its names only the last part counts.
+            name = Path(one.file).name
+            if not name.endswith(".py"):
+                name = f"session{number or ''}.py"
+            with (place / name).open("x", encoding="utf-8") as file:
+                file.write(one.text)
+            made.append(place / name)
+    return made

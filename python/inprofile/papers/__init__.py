@@ -32,7 +32,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .comparisons import check_changes, check_comparisons
+from .claim import check_changes, check_comparisons
 from .entry import Entry, PaperError, check
 from .factors import Factor, FactorError, factors_of
 from .quotes import check_quotes

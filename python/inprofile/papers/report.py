@@ -1,4 +1,7 @@
-"""A reproduced paper: what was measured of it, and the verdicts. `studies.reproduce` makes and shows it."""
+"""A reproduced paper: what was measured of it, and the verdicts; a chart on its page.
+
+`studies.reproduce` makes and shows it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,27 @@ from ..own.engine import __version__
 from . import Cell, Entry, Job, Paper
 from .judge import Judged, Verdict
 from .verdicts import Answered, Verdicts
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart by its name among the page's, what it shows, and what is said of it."""
+
+    chart: str
+    #: Of what: a set-up, a number of flows, a scheme.
+    what: str
+    #: Which figure of the paper, or what is drawn.
+    title: str = ""
+    #: Figures beside it, as a sentence or part of one.
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Charts that stand side by side under a heading."""
+
+    title: str
+    panels: list[Figure]
 
 
 @dataclass

@@ -23,8 +23,7 @@ from ..metrics.measures import Measures
 from ..metrics.stats import FREE, SHARE, Bounds
 from . import Cell, Paper
 from .arithmetic import ArithmeticProblem, value_of
-from .claim import Comparison, Effect, Finding, Number
-from .comparisons import listed
+from .claim import Comparison, Effect, Finding, Number, listed
 from .entry import Entry, PaperError
 from .pairing import paired, ratios
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._input import read_file
-from ..metrics.units import with_units
+from ..metrics.summary import with_units
 from .pieces import Piece, Run, joined, pack, unpack
 from .storage import LARGEST_MANIFEST, FolderInUse, ResultError, check_folder, write_whole
 

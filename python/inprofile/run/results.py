@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._input import visible
 from ..metrics.quantity import in_seconds
-from ..metrics.summary import Rows, Summary
-from ..metrics.units import with_units
+from ..metrics.summary import Rows, Summary, with_units
 from ..own.engine import __version__
-from ..own.sources import Source
+from ..own.registry import Source
 from .storage import TABLES, FolderInUse, ResultError, read_folder, write_folder
 
 if TYPE_CHECKING:

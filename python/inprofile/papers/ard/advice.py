@@ -10,7 +10,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.stats import SHARE
 from .. import Cell, Paper
 from ..advice import known
-from ..today import Figure
+from ..rerun import Figure
 from .sweeps import kept, reduce
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from dataclasses import replace
 from ...metrics.measures import Array
 from ...metrics.stats import SHARE, UNLIKE
 from .. import Cell, Paper
-from ..effects import BOUND, INDEX, of_base
 from ..judge import Comparison, Effect, Finding
-from ..pairing import Pair
+from ..pairing import BOUND, INDEX, Pair, of_base
 from .schemes import PHASE, Cells, Schemes, of_rank
 
 #: The sweep in which traffic grows and the TPR is renewed, or not: [adaptive, fixed] of its values.

@@ -17,9 +17,8 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm
 from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Cell, Entry, Paper
-from ..effects import BOUND, INDEX, of_base
 from ..judge import Comparison, Effect, Finding, Number
-from ..pairing import ratios
+from ..pairing import BOUND, INDEX, of_base, ratios
 from . import beside
 from .measure import SOON, placebo_rate
 from .placebo import more, table

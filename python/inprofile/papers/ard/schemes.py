@@ -8,9 +8,8 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 from .. import Cell, Entry, Paper
-from ..effects import INDEX
 from ..judge import Effect
-from ..pairing import Pair
+from ..pairing import INDEX, Pair
 
 Cells = Mapping[Cell, Measures]
 #: The placebo, as a sentence names it.

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...experiment.senders import sender
+from ...experiment.mechanisms import sender
 from ...metrics.measures import Measures
 from ...metrics.quantity import number
 from ...metrics.stats import SHARE, UNLIKE, ci95

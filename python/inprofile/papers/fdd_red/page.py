@@ -12,9 +12,9 @@ from ...metrics.quantity import mean_pm, number, pm
 from ...metrics.stats import SHARE, Estimate, Interval, ci95, jain
 from .. import Cell, Entry
 from ..defaults import value_named
-from ..effects import INDEX
 from ..judge import Verdict
 from ..judge_text import listed
+from ..pairing import INDEX
 from . import boundary
 from .experiments import point_values
 from .measure import FLOWS

@@ -11,7 +11,7 @@ from ...charts.curves import frontier
 from ...metrics.measures import Array, Measures
 from .. import Cell, Paper
 from ..advice import known
-from ..today import Figure
+from ..rerun import Figure
 from .frontiers import MATCHED, THIRDS, least_delay, log_ratios
 from .page import DELAY, GOODPUT, points
 from .runs import ProbeRuns

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Cell, Entry, Paper
-from ..effects import of_base, of_link
 from ..judge import Comparison, Effect, Finding
+from ..pairing import of_base, of_link
 from ..rows import TableRow, row
 from .frontiers import MATCHED, THIRDS, beyond
 from .notes import notes, told

@@ -13,7 +13,7 @@ from ...metrics.measures import Array
 from ...metrics.quantity import number
 from ...metrics.stats import estimate
 from .. import Entry
-from ..figure import Figure, Panels
+from ..report import Figure, Panels
 from .claims import UDP
 from .environment import laws, paper_says
 from .experiments import QUICK, SECONDS, SHORT, swept

@@ -10,8 +10,8 @@ import numpy as np
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import FREE, Bounds
 from .. import Cell, Entry
-from ..effects import BOUND
 from ..judge import Comparison, Effect
+from ..pairing import BOUND
 from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratios
 
 Cells = Mapping[Cell, Measures]

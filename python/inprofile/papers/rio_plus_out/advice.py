@@ -13,7 +13,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.stats import FREE, SHARE
 from .. import Cell, Entry, Paper
 from ..advice import known
-from ..today import Figure
+from ..rerun import Figure
 from . import larger
 from .experiments import UNIT
 from .shared import points, printed_table, profiles, titles

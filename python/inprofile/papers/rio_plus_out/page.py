@@ -14,7 +14,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm, number
 from .. import Cell, Entry
 from ..defaults import value_named
-from ..figure import Figure
+from ..report import Figure
 from .experiments import levels, subscribed
 from .of_table import COLUMNS
 from .shared import crossings, kept_share, points, printed_table, profiles, titles

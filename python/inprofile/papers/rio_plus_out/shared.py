@@ -13,9 +13,8 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 from .. import Cell, Entry, Paper
-from ..effects import BOUND, CONTRACT
 from ..judge import Comparison
-from ..pairing import Pair
+from ..pairing import BOUND, CONTRACT, Pair
 from .experiments import subscribed
 
 Cells = Mapping[Cell, Measures]

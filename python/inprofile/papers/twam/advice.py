@@ -13,7 +13,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.stats import FREE, SHARE
 from .. import Cell, Paper
 from ..advice import committed, known
-from ..today import Figure
+from ..rerun import Figure
 from .experiments import ALONE, BASELINE, CURVE, HIGH, OURS, QUEUES, RAISED, cell_of
 from .measure import contracts
 

@@ -14,9 +14,8 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm
 from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
-from ..effects import BOUND, INDEX, of_base, of_link
 from ..judge import Comparison, Effect, Finding, Room
-from ..pairing import Measure, paired
+from ..pairing import BOUND, INDEX, Measure, of_base, of_link, paired
 from ..rows import TableRow, row
 from . import cost
 from .experiments import ALONE, BASELINE, HIGH, LOW, OURS, STATIC, TOLD

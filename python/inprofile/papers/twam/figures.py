@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from ...charts.shapes import DASHES, Spec, chart_of, fill, shape
+from ...charts.theme import DASHES, Spec, chart_of, fill, shape
 from ...metrics.measures import Array
 
 #: By contract, the two flows of a pair alike; told apart on white and on black, and without colour by dash.

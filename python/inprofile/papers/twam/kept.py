@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from ...metrics.measures import Array
 from ...metrics.stats import UNLIKE
-from ..effects import BOUND, CONTRACT, INDEX
 from ..judge import Comparison, Effect, Room
+from ..pairing import BOUND, CONTRACT, INDEX
 from .scenarios import SCENARIOS, Load, Scenario, mbit
 
 

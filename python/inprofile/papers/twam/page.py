@@ -13,8 +13,8 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import pm
 from ...metrics.stats import UNLIKE, ci95, estimate
 from .. import Cell, Entry
-from ..figure import Figure, Panels
 from ..pairing import paired
+from ..report import Figure, Panels
 from .experiments import BASELINE, OURS, cell_of, measured
 from .figures import lines
 from .measure import PACKET, contracts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...charts.curves import frontier
 from ...charts.page import Charts, environment, page_parts
-from ...charts.shapes import colour_of
+from ...charts.theme import colour_of
 from ...metrics.latex import Column, Table
 from ...metrics.quantity import bracketed, number, quantity
 from ...metrics.stats import POSITIVE, SHARE, Estimate, estimate

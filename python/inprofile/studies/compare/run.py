@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...experiment.mechanisms import mechanisms
+from ...experiment.mechanisms import Sender, mechanisms, sender, senders
 from ...experiment.scenario import load
-from ...experiment.senders import Sender, sender, senders
 from ...metrics.measures import Measures
 from ...own.registry import registered
 from ...run.experiments import Experiment, measure_all

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...own.engine import __version__, engine_digest, package
-from ...own.sources import Source
+from ...own.registry import Source
 from ...run.kept import HEAD as UNFINISHED
 from ...run.results import read
 from ...run.storage import MANIFEST, ResultError

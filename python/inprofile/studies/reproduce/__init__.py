@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import papers as _papers
-from ...papers import Batches, Cell, Job, Paper, today, verdicts
+from ...papers import Batches, Cell, Job, Paper, rerun, verdicts
 from ...papers.experiment import Work, check_experiments, measure_work, measured_with, work_of
 from ...papers.judge import judge
 from ...papers.parameters import check_origins
@@ -163,9 +163,9 @@ def _today(
     planned: ReproductionPlan, out: Path, backend: Backend, cache: Path | None, progress: Progress | None
 ) -> dict[str, Any]:
     """Run the paper under today's TCP senders, and write what was found beside the page."""
-    paper, work = planned.paper, today.plan(planned.paper, planned.quick)
+    paper, work = planned.paper, rerun.plan(planned.paper, planned.quick)
     tell = progress or (lambda finished, runs, what: None)
-    found = today.make(
+    found = rerun.make(
         work,
         backend,
         None if cache is None else cache / paper.name,
@@ -173,7 +173,7 @@ def _today(
     )
     folder = out / paper.name
     folder.mkdir(parents=True, exist_ok=True)
-    today.write(found, folder / today.NAME)
+    rerun.write(found, folder / rerun.NAME)
     return found
 
 
@@ -231,7 +231,7 @@ def answered(
         digests,
         derived,
         atlas=atlas_of(paper),
-        today=today.committed(paper),
+        today=rerun.committed(paper),
         committed=verdicts.committed(paper),
     )
 

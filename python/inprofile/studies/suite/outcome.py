@@ -12,8 +12,7 @@ import numpy as np
 from ...metrics.measures import Measures
 from ...metrics.stats import Estimate, Paired, estimate, estimated, paired
 from ...own.engine import __version__
-from ...own.registry import registered
-from ...own.sources import sources_of
+from ...own.registry import registered, sources_of
 from .contestants import DROP_TAIL, contestants
 from .measure import better, bounds, bounds_of_difference, title, unit
 from .scenarios import Definition

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...charts.curves import WIDE, frontier, lines
 from ...charts.page import Charts, environment, page_parts
-from ...charts.shapes import Spec, chart_of, colour_of, fill, scheme_colour, scheme_mark, shape, short
+from ...charts.theme import Spec, chart_of, colour_of, fill, scheme_colour, scheme_mark, shape, short
 from ...run.storage import FolderInUse, replace_files
 from ..reproduce.report import write_overview
 from ..reproduce.report.overview import check_overview, read_results

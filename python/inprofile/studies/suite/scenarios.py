@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...experiment.mechanisms import UnknownSenderError, all_senders, sender
 from ...experiment.scenario import Scenario, ScenarioError, load, texts
-from ...experiment.senders import UnknownSenderError, all_senders, sender
 from ...run.storage import replace_files
 from .matrix import Matrix, Sender
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
+from ...experiment.mechanisms import sender
 from ...experiment.scenario import Scenario, toml
-from ...experiment.senders import sender
 from ...metrics.quantity import number
 from ..sampling import latin_hypercube, sobol
 

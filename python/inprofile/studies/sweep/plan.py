@@ -11,8 +11,7 @@ from typing import Any
 from ..._input import seeds_in_order
 from ...experiment.scenario import Scenario, ScenarioError, Seeds
 from ...own.engine import __version__, engine_digest
-from ...own.registry import digests, registered
-from ...own.sources import Source, absent, sources_of
+from ...own.registry import Source, absent, digests, registered, sources_of
 from ...run.storage import ResultError
 from .axes import Axis, Design, SweepError, axis_of, named_settings, settings_of
 from .stopping import FIRST_LOOK, Until, until_of

@@ -21,7 +21,7 @@ from ...metrics.contracts import BY_RUN, figure_over_runs
 from ...metrics.quantity import pm
 from ...metrics.stats import Estimate
 from ...metrics.summary import html_table, text_table
-from ...own.sources import Source
+from ...own.registry import Source
 from ...run.ledger import LEDGER
 from ...run.pieces import Piece
 from ...run.storage import LARGEST_MANIFEST, ResultError

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....charts.stills import write_figures
+from ....charts.page import write_figures
 from ....run.storage import record_lines, replace_files
 from .data import advised_experiment, measures_csv, picture_svg, report_json
 from .meetings import NAME as MEETINGS

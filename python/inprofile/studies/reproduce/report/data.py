@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from ....charts.stills import SHOWN, svg
+from ....charts.page import SHOWN, svg
 from ....experiment.dump import written
 from ....experiment.scenario import load
 from ....metrics.stats import Bounds, estimated
