@@ -14,9 +14,8 @@ import sys
 from pathlib import Path
 
 from inprofile.experiment.scenario import parse
-from inprofile.studies.plan.tree.answer import fits
+from inprofile.studies.plan.tree.answer import as_text, fits
 from inprofile.studies.plan.tree.network import network_of
-from inprofile.studies.plan.tree.words import as_text
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs/guides/tree.md"
 

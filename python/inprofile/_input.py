@@ -1,4 +1,4 @@
-"""Untrusted input, read with care: files that may be anything, numbers that may be any; and their problems."""
+"""Untrusted input, read with care: files that may be anything, numbers that may be any; their problems."""
 
 from __future__ import annotations
 

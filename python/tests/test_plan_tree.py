@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 from inprofile.cli import app
 from inprofile.experiment.scenario import Scenario
 from inprofile.run.storage import FolderInUse
-from inprofile.studies.plan.tree.answer import fits
+from inprofile.studies.plan.tree.answer import as_json, as_text, fits
 from inprofile.studies.plan.tree.network import TreeError, classes, network_of
-from inprofile.studies.plan.tree.words import as_json, as_text
 
 # Datagrams at their contract: a link carries as many as it has room for, and not one more. Of three streets
 # of 10 Mbit/s each has sold 5 to five customers; the uplink has 18.

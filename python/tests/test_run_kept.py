@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inprofile import FolderInUse
-from inprofile.run.kept import InterruptedRun, run_kept
+from inprofile.run.ledger import InterruptedRun, run_kept
 from test_sweeps import BASE, checksums
 
 

@@ -21,7 +21,7 @@ from inprofile.experiment.dump import written
 from inprofile.metrics.contracts import BY_RUN
 from inprofile.run import ledger as ledgers
 from inprofile.run import pool
-from inprofile.studies.sweep.stopping import looks, until_of
+from inprofile.studies.sweep.plan import looks, until_of
 from test_cli import inprofile_
 
 SHORT = {

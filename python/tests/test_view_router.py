@@ -16,7 +16,7 @@ import pytest
 from inprofile.cli import main
 from inprofile.view import RouterError, Watch, router
 from inprofile.view.answers import unpack
-from inprofile.view.metrics import _families
+from inprofile.view.control import _families
 from stand_in import RECORDED, StandIn
 
 ALICE = "customer/upstream/alice"
@@ -172,7 +172,7 @@ def test_an_answer_without_end_is_not_shown_by_half(tmp_path: Path, monkeypatch:
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for most, refused in ((size, False), (size - 1, True)):
-            monkeypatch.setattr("inprofile.view.metrics.LARGEST", most)
+            monkeypatch.setattr("inprofile.view.control.LARGEST", most)
             asked = router(f"http://127.0.0.1:{server.server_port}")
             if refused:
                 with pytest.raises(RouterError, match="is another program there"):

@@ -17,7 +17,7 @@ from inprofile.cli import app
 from inprofile.experiment.dump import written as as_file
 from inprofile.studies.wred import Switch, Unreadable, read_switch
 from inprofile.studies.wred.experiment import switch_of
-from inprofile.studies.wred.switch import Policer, Scheduler
+from inprofile.studies.wred.profile import Policer, Scheduler
 from inprofile.studies.wred.written import FORMATS, Unsayable
 
 WRED = {

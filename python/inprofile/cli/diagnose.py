@@ -237,6 +237,6 @@ def _simulated(scenario: Scenario, at: str | None) -> Diagnosis:
 def _draw(found: Diagnosis, name: str, place: Path) -> None:
     import vl_convert
 
-    from ..studies.diagnose.drawing import picture
+    from ..studies.diagnose.words import picture
 
     write_whole(place, vl_convert.vegalite_to_svg(picture(found, visible(name)).to_json()).encode())

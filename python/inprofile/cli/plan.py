@@ -216,9 +216,8 @@ def tree(
 ) -> None:
     """How many more customers of which kind fit at each level of a tree, and which link breaks first."""
     from ..studies.plan.sell.activity import ActivityError, share_of
-    from ..studies.plan.tree.answer import expected_runs, fits
+    from ..studies.plan.tree.answer import as_json, as_text, expected_runs, fits
     from ..studies.plan.tree.network import TreeError, network_of
-    from ..studies.plan.tree.words import as_json, as_text
 
     scenario = open_scenario(file, set_)
     try:

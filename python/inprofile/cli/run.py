@@ -201,7 +201,7 @@ def _write_packets(
 
 def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -> Result:
     """Run and write the result; if interrupted, say what was kept."""
-    from ..run.kept import InterruptedRun, run_kept
+    from ..run.ledger import InterruptedRun, run_kept
     from ..run.storage import check_place
 
     try:

@@ -136,7 +136,7 @@ def sweep(
     from ..run.pace import sampled
     from ..studies.sweep import SweepError, check_folder_of, make, run_plan
     from ..studies.sweep.axes import axis_of, axis_of_senders, design_of
-    from ..studies.sweep.stopping import named, until_of
+    from ..studies.sweep.plan import named, until_of
 
     try:
         combined = design_of(design)

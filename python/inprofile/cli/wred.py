@@ -132,7 +132,7 @@ def _convert(file: Path, profile: list[str] | None, to: str, queue: str | None, 
     from ..experiment.scenario import load
     from ..studies.wred import read_switch
     from ..studies.wred.experiment import switch_of
-    from ..studies.wred.switch import queue_of
+    from ..studies.wred.profile import queue_of
     from ..studies.wred.written import FORMATS, Unsayable, needs
 
     if to not in FORMATS:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .._input import read_file
 from ..experiment.scenario import Scenario
 from ..own.engine import __version__
-from ..run.kept import HEAD as UNFINISHED
+from ..run.ledger import HEAD as UNFINISHED
 from ..run.ledger import LEDGER
 from ..run.results import Provenance, Result
 from ..run.storage import LARGEST_MANIFEST, MANIFEST, TABLES, ResultError, read_folder, read_manifest

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from ..own.engine import __version__
 from .answers import Arrays, pack, plain
-from .control import Control, Look, Router, RouterError
-from .metrics import Metrics
+from .control import Control, Look, Metrics, Router, RouterError
 
 EVERY = 1.0
 """Seconds between two looks."""

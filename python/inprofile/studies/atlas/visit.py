@@ -22,7 +22,7 @@ from ...papers import Job, Paper, rerun
 from ...papers.factors import Factor, Point, apply
 from ...papers.rerun import Answer
 from ...run.pool import Backend
-from ..sampling import sobol
+from ..sweep.axes import sobol
 
 Kind = Literal["default", "along", "sobol"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...own.engine import __version__, engine_digest, package
 from ...own.registry import Source
-from ...run.kept import HEAD as UNFINISHED
+from ...run.ledger import HEAD as UNFINISHED
 from ...run.results import read
 from ...run.storage import MANIFEST, ResultError
 from ...run.tables import TooManyRows

@@ -14,8 +14,7 @@ from ..._input import read_file
 from ...experiment.scenario import Scenario, ScenarioError
 from ...own.engine import __version__, engine_digest, package
 from ...own.registry import digests, load_classes, registered
-from ...run.kept import run_kept
-from ...run.ledger import LEDGER
+from ...run.ledger import LEDGER, run_kept
 from ...run.pace import sampled
 from ...run.pool import Local
 from ...run.results import read

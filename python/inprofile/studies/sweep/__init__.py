@@ -15,9 +15,8 @@ from ...run.ledger import Ledger, check_head
 from ...run.pool import Backend, Local
 from .axes import DEFAULT_METRICS, Axis, Design, Range, SweepError
 from .execution import State, carry_out
-from .plan import HEAD, SAYS, SweepPlan, make
+from .plan import HEAD, SAYS, SweepPlan, Until, make, until_of
 from .result import Sweep, read_sweep
-from .stopping import Until, until_of
 
 __all__ = [
     "Range",

@@ -11,6 +11,7 @@ have names, tables, legends and the dataset have these. A design combines axes:
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import re
@@ -21,7 +22,31 @@ from typing import Literal, cast, get_args
 from ...experiment.mechanisms import sender
 from ...experiment.scenario import Scenario, toml
 from ...metrics.quantity import number
-from ..sampling import latin_hypercube, sobol
+
+
+def sobol(dimensions: int, count: int, name: str) -> list[list[float]]:
+    """Give the first `count` points of a scrambled Sobol sequence in [0, 1)."""
+    if count == 0:
+        return []
+    from scipy.stats import qmc
+
+    sequence = qmc.Sobol(dimensions, scramble=True, rng=_seed(name))
+    points = sequence.random_base2(math.ceil(math.log2(count)) if count > 1 else 0)
+    rows: list[list[float]] = points[:count].tolist()
+    return rows
+
+
+def latin_hypercube(dimensions: int, count: int, name: str) -> list[list[float]]:
+    """Give `count` points in [0, 1): each of `count` equal slices of every dimension has one."""
+    from scipy.stats import qmc
+
+    rows: list[list[float]] = qmc.LatinHypercube(dimensions, rng=_seed(name)).random(count).tolist()
+    return rows
+
+
+def _seed(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+
 
 DEFAULT_METRICS = ("all_contracts_kept", "goodput", "fi", "utilisation", "delay_mean", "loss_in")
 """The metrics shown by default."""

@@ -13,9 +13,8 @@ from ...metrics.stats import Estimate
 from ...run.ledger import Ledger
 from ...run.pieces import Piece
 from ...run.pool import Backend, Task
-from .plan import SweepPlan
+from .plan import SweepPlan, looks
 from .result import TABLES, Columns, parquet, with_contracts
-from .stopping import looks
 
 if TYPE_CHECKING:
     pass

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ..._input import read_file
-from . import openconfig, openconfig_qos, sonic, sonic_qos
+from . import openconfig, openconfig_qos, sonic
 from .pause import Pause
 from .pause import pauses as _pauses
-from .profile import COLOURS, Curve, Finding, Port, Profile, Unreadable, check
-from .switch import Switch
+from .profile import COLOURS, Curve, Finding, Port, Profile, Switch, Unreadable, check
 
 __all__ = [
     "COLOURS",
@@ -64,8 +63,8 @@ def pauses(path: str | Path) -> list[Pause]:
 def read_switch(path: str | Path) -> Switch:
     """All that a file says of QoS and that can be written again. Raises as `read` does."""
     tree = _tree(path)
-    if any(name in tree for name in ("WRED_PROFILE", "QUEUE", *sonic_qos.TABLES)):
-        return replace(sonic_qos.read(tree, sonic.served(tree)), ports=tuple(sonic.ports(tree)))
+    if any(name in tree for name in ("WRED_PROFILE", "QUEUE", *sonic.TABLES)):
+        return replace(sonic.read(tree, sonic.served(tree)), ports=tuple(sonic.ports(tree)))
     if "qos" in tree:
         found = openconfig_qos.read(tree["qos"])
         return replace(found, ports=tuple(openconfig.ports(tree, needed=False)))

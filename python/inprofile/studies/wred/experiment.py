@@ -20,8 +20,7 @@ from typing import Any
 
 from ...experiment.scenario import Scenario
 from ...metrics.quantity import bits_per_second
-from .profile import COLOURS, Buffer, Curve, Port, Profile
-from .switch import DROP, Policer, Scheduler, Switch, queue_of
+from .profile import COLOURS, DROP, Buffer, Curve, Policer, Port, Profile, Scheduler, Switch, queue_of
 from .written import Unsayable, refuse
 
 #: RFC 2597 §6, class 1: what OpenConfig's meters write, which have no colour within the switch.

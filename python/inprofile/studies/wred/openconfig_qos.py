@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .openconfig import inside, named, number
-from .profile import Unreadable
-from .switch import DROP, FORWARD, Policer, Scheduler, Switch, queue_of
+from .profile import DROP, FORWARD, Policer, Scheduler, Switch, Unreadable, queue_of
 
 Tree = dict[str, Any]
 _ONE, _TWO = "one-rate-two-color", "two-rate-three-color"

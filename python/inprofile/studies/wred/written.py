@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import openconfig_qos, sonic_qos
-from .profile import COLOURS, Curve, Profile, add_sonic, openconfig_fields, unsaid
-from .switch import Switch, queue_of
+from . import openconfig_qos, sonic
+from .profile import COLOURS, Curve, Profile, Switch, add_sonic, openconfig_fields, queue_of, unsaid
 
 Tree = dict[str, Any]
 #: openconfig-if-ethernet, ETHERNET_SPEED.
@@ -52,7 +51,7 @@ def sonic_tree(switch: Switch) -> Tree:
                 tree["PORT"][interface] = {"speed": f"{port.rate / 1e6:.0f}"}
             if port.allotted is not None:
                 add_sonic(tree, queue, port.allotted)
-    for name, table in sonic_qos.written(switch, faults).items():
+    for name, table in sonic.written(switch, faults).items():
         for key, fields in table.items():
             tree.setdefault(name, {}).setdefault(key, {}).update(fields)
     refuse(faults)

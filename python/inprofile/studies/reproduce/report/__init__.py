@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from ....charts.page import write_figures
 from ....run.storage import record_lines, replace_files
 from .data import advised_experiment, measures_csv, picture_svg, report_json
-from .meetings import NAME as MEETINGS
-from .meetings import experiments, meetings
-from .overview import write_overview
+from .overview import NAME as MEETINGS
+from .overview import experiments, meetings, write_overview
 from .page import compose, render
 
 if TYPE_CHECKING:
