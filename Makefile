@@ -254,7 +254,7 @@ validate-linux: $(VENV)/.built ## Compare with Linux's own queue disciplines, po
 
 docs: $(VENV)/.built $(VENV)/.docs ## Build the documentation site into target/docs, its examples run; warnings are errors
 	$(say) "Documentation: examples and links"
-	@INPROFILE_DOCS=1 $(BIN)/pytest --quiet python/tests/test_docs.py python/tests/test_glossary.py python/tests/test_notebook.py
+	@INPROFILE_DOCS=1 $(BIN)/pytest --quiet python/tests/test_docs.py python/tests/test_glossary.py
 	$(say) "Documentation: the site"
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html -d target/docs-cache docs target/docs
 	@echo "target/docs/index.html is its first page"

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from transfers_cases import BURST, CASES, SEEDS, Measured, ours
-from transfers_guest import BOOTS, STALL, record
+from transfers_cases import BOOTS, BURST, CASES, SEEDS, STALL, Measured, ours, record
 from uml import ROOT, LinuxMissing
 
 from inprofile.run.storage import record_lines

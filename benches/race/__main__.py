@@ -13,9 +13,8 @@ import measure
 import peers
 import report
 import router
-from sampling import profile
-from tables import tables
-from targets import targets
+from measure import profile
+from tables import tables, targets
 
 from inprofile.run.storage import record_lines
 

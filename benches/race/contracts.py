@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import veth
-from traffic import BATCH, SMALL, Header, Message, Piece
+from veth import BATCH, SMALL, Header, Message, Piece
 
 # Frames of a flood, and bytes of a connection, in each round.
 FRAMES, BYTES = 10_048, 1 << 26

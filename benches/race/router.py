@@ -18,7 +18,7 @@ from typing import Any
 
 import veth
 from peers import ROOT, TARGET, say
-from traffic import Flow, datagrams, latency, tcp
+from veth import Flow, datagrams, latency, tcp
 
 Row = dict[str, Any]
 

@@ -22,7 +22,7 @@ from inprofile.studies.atlas.answers import answer, applying
 from inprofile.studies.atlas.store import atlas_json, committed, stale, write
 from inprofile.studies.atlas.visit import Planned, Visited, design
 from inprofile.studies.reproduce.report.atlas import atlas_context
-from test_factors import BOX, READING
+from test_papers_plain import BOX, READING
 
 FACTORS = factors_of({"readings": [READING], "inputs": [BOX]})
 

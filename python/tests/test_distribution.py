@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from forked import put_ns
 from inprofile import load
 from inprofile.cli import main
 from inprofile.studies.validate import NotInNs2, Ns2Failed
 from inprofile.studies.validate.distribution import counted, equivalent, figures, validate_distribution
-from stand_in import put_ns
 
 EXACT = """
 title    = "Two flows through RIO"

@@ -1,8 +1,13 @@
-"""The documentation: its examples do what they show, and its links lead somewhere."""
+"""The documentation: its examples do what they show, its links lead somewhere, its notebook runs."""
+
+from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,6 +18,7 @@ import pytest
 import docs_examples
 import inprofile
 import inprofile.papers
+from inprofile.studies.compare.schemes import Place, lengths, read_schemes
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -137,3 +143,79 @@ def test_nobody_is_invented() -> None:
     assert version[1] == inprofile.__version__
     assert "doi" not in citation
     assert "://" not in citation
+
+
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "guides" / "notebook.ipynb"
+EXECUTE = """
+import sys, nbformat
+from nbclient import NotebookClient
+book = nbformat.read(sys.argv[1], as_version=4)
+NotebookClient(book, timeout=120, kernel_name="python3").execute()
+nbformat.write(book, sys.argv[2])
+"""
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
+    assert all(cell["outputs"] == [] for cell in cells if cell["cell_type"] == "code")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("nbclient") is None or shutil.which("unshare") is None,
+    reason="needs nbclient and ipykernel (make docs installs them) and util-linux",
+)
+def test_the_notebook_runs_offline_and_shows_tables_and_charts(tmp_path: Path) -> None:
+    (tmp_path / "execute.py").write_text(EXECUTE)
+    made = tmp_path / "made.ipynb"
+    # A kernel is spoken to over the loopback interface; there is no other.
+    inside = 'ip link set lo up && exec "$0" "$@"'
+    line = [sys.executable, str(tmp_path / "execute.py"), str(NOTEBOOK), str(made)]
+    done = subprocess.run(
+        [str(shutil.which("unshare")), "-rn", "sh", "-c", inside, *line],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(made.read_text("utf-8"))["cells"]
+    outputs = [cell["outputs"] for cell in cells if cell["cell_type"] == "code"]
+    shown = [out["data"] for cell in outputs for out in cell]
+    assert len(shown) == len(outputs) == 5
+    assert all("<table" in "".join(data["text/html"]) for data in shown[:3])
+    assert "<svg" in "".join(shown[3]["image/svg+xml"])
+    assert not any(word in json.dumps(shown) for word in ("<script", "cdn."))
+
+
+HERE = Path(__file__).parents[2] / "docs/guides/virtual-queues"
+
+
+def test_at_the_links_rate_it_decides_as_a_real_queue_and_on_a_faster_link_it_delays_nothing() -> None:
+    run = runpy.run_path(str(HERE / "run.py"))
+    base = inprofile.load(HERE / "link.toml").with_(duration="30 s", seeds=4)
+    found = {}
+    for name, rate, queue in run["queues"]():
+        changes = {"links.core.queue": queue, "links.core.rate": f"{rate:g} Mbit/s"}
+        found[name] = run["measured"](base.with_(changes).run(), rate)
+    real, same, fast = (found[n] for n in ("real queue", "virtual, 100 %", "virtual, link 5 times as fast"))
+    assert same["delay_mean"].mean == pytest.approx(real["delay_mean"].mean, rel=0.05)
+    assert same["loss_out"].mean == pytest.approx(real["loss_out"].mean, rel=0.1)
+    assert fast["delay_p99"].mean < 1 < found["virtual, 90 %"]["delay_mean"].mean
+    used = [found[n]["utilisation"].mean for n in ("virtual, 98 %", "virtual, 95 %", "virtual, 90 %")]
+    assert used == sorted(used, reverse=True)
+    assert all(u < share for u, share in zip(used, (98.1, 95.1, 90.1), strict=True))
+
+
+@pytest.mark.parametrize("rate", ["64 kbit/s", "3 Mbit/s", "1 Gbit/s"])
+def test_its_schemes_fit_a_link_of_any_rate_at_every_t_and_end_of_a_range(rate: str) -> None:
+    scenario = inprofile.parse(inprofile.STARTER).with_({"links.bottleneck.rate": rate})
+    place = Place.of(scenario)
+    _, below = schemes = read_schemes(HERE / "schemes.toml")
+    bits = inprofile.metrics.quantity.bits_per_second(rate)
+    queue = next(v for k, v in below.values(place, 0.03).items() if k.endswith(".queue"))
+    assert queue["virtual_rate"] == f"{0.95 * bits:.0f} bit/s"
+    for scheme in schemes:
+        for length in lengths(place):
+            scenario.with_(scheme.values(place, length)).check()
+        for setting in (s for s in scheme.settings if s.key.startswith("queue.")):
+            for x in (setting.low, setting.high):
+                scenario.with_(scheme.set({setting.key: x}).values(place, 0.03)).check()

@@ -1,4 +1,4 @@
-"""Results on disk: the same back, whole or not at all, never mixed, the same bytes each time."""
+"""Results on disk: the same back, whole or not at all, never mixed, the same bytes each time; seeds kept."""
 
 import hashlib
 import json
@@ -14,15 +14,13 @@ import pytest
 import inprofile
 from inprofile import FolderInUse, ResultError
 from inprofile.run import storage
+from inprofile.run.ledger import InterruptedRun, run_kept
 from inprofile.run.results import Result, read
 from made import flow, result
+from test_sweeps import BASE, checksums
 
 A = result([flow(1, "tcp.0", 300e3), flow(2, "tcp.0", 310e3)], "A")
 B = result([flow(1, "tcp.0", 200e3)], "B")
-
-
-def checksums(folder: Path) -> dict[str, str]:
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -275,3 +273,41 @@ def test_rows_of_another_run_are_not_read(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ResultError, match="belongs to another run"):
         storage.read_folder(tmp_path / "1", ["flows"])
     assert not read
+
+
+def test_a_run_that_was_interrupted_keeps_its_runs_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitored = BASE.with_({"monitors": [{"queue": "bottleneck", "every": "100 ms"}]})
+    monitored.run(seeds=40, trace=True).write(tmp_path / "whole")
+    for most in (15, 30):
+
+        def stop(finished: int, runs: int, most: int = most) -> None:
+            if finished >= most:
+                raise KeyboardInterrupt
+
+        with pytest.raises(InterruptedRun, match=r"after \d+ of 40 runs. They are kept in .*r\.unfinished"):
+            run_kept(monitored, 40, tmp_path / "r", trace=True, progress=stop)
+    assert not (tmp_path / "r").exists()
+    with pytest.raises(FolderInUse, match="another experiment"):
+        run_kept(BASE, 40, tmp_path / "r", trace=True)
+    told: list[int] = []
+    result = run_kept(
+        monitored, 40, tmp_path / "r", trace=True, progress=lambda finished, _: told.append(finished)
+    )
+    assert told[0] >= 30
+    assert result.seeds == tuple(range(1, 41))
+    assert checksums(tmp_path / "r") == checksums(tmp_path / "whole")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["r", "whole"]
+
+
+def test_what_is_kept_serves_other_seeds_too(tmp_path: Path) -> None:
+    def stop(finished: int, runs: int) -> None:
+        if finished >= 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRun):
+        run_kept(BASE, 8, tmp_path / "r", progress=stop, jobs=1)
+    run_kept(BASE, range(2, 4), tmp_path / "r")
+    BASE.run(seeds=range(2, 4)).write(tmp_path / "whole")
+    assert checksums(tmp_path / "r") == checksums(tmp_path / "whole")

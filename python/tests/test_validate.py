@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import put_ns
 from inprofile import _internal, load
 from inprofile.cli import main
 from inprofile.studies.validate import (
@@ -18,7 +19,6 @@ from inprofile.studies.validate import (
     ns2_script,
     validate,
 )
-from stand_in import put_ns
 
 SMALL = """
 title    = "Two flows, as in ns-2"

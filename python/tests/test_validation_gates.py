@@ -18,11 +18,11 @@ import loops
 import pytest
 import random_runs
 
+from forked import put_ns
 from inprofile import parse
 from inprofile.metrics.stats import Interval
 from inprofile.studies.validate import ns2_script
 from inprofile.studies.validate.distribution import Distribution, Figure
-from stand_in import put_ns
 
 
 def test_each_is_read_and_ns2_has_words_for_it() -> None:

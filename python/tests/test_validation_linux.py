@@ -14,7 +14,6 @@ import pytest
 import replayed
 import transfers
 import transfers_cases
-import transfers_guest
 import uml
 
 import inprofile
@@ -67,20 +66,20 @@ def test_a_guest_that_stood_still_is_asked_again_and_the_best_run_counts(
         (folder / "version").write_text("6.1\n", encoding="utf-8")
         return ""
 
-    def script(_: Path, cases: list[transfers_guest.Case]) -> str:
+    def script(_: Path, cases: list[transfers_cases.Case]) -> str:
         asked.append([case.name for case in cases])
         return ""
 
-    def theirs(_: Path, case: transfers_guest.Case, __: str) -> transfers_guest.Theirs:
+    def theirs(_: Path, case: transfers_cases.Case, __: str) -> transfers_cases.Theirs:
         return measured, None, stalls[case.name].pop(0)
 
     for name, stub in {"boot": boot, "script": script, "theirs": theirs}.items():
-        monkeypatch.setattr(transfers_guest, name, stub)
-    monkeypatch.setattr(transfers_guest, "program", lambda: "linux.uml")
-    monkeypatch.setattr(transfers_guest, "compiled", lambda *_: None)
+        monkeypatch.setattr(transfers_cases, name, stub)
+    monkeypatch.setattr(transfers_cases, "program", lambda: "linux.uml")
+    monkeypatch.setattr(transfers_cases, "compiled", lambda *_: None)
     told: list[str] = []
-    cases = [transfers_guest.Case(name, name, ("cubic",), 10, "", "") for name in stalls]
-    found, runs, version = transfers_guest.record(cases, told.append)
+    cases = [transfers_cases.Case(name, name, ("cubic",), 10, "", "") for name in stalls]
+    found, runs, version = transfers_cases.record(cases, told.append)
     assert asked == [["quiet", "late", "never"], ["late", "never"], ["never"]]
     assert {name: stall for name, (_, _, stall) in found.items()} == {"quiet": 20, "late": 30, "never": 300}
     assert (dict(runs), version) == ({"quiet": 1, "late": 2, "never": 3}, "6.1")
@@ -131,8 +130,8 @@ def test_the_link_with_ticks_sends_as_much() -> None:
 
 
 def test_what_linux_did_is_read_from_its_samples(tmp_path: Path) -> None:
-    case = transfers_guest.Case("x", "X", ("cubic", "reno"), 10, "", "")
-    samples = np.zeros(40, transfers_guest.SEEN)
+    case = transfers_cases.Case("x", "X", ("cubic", "reno"), 10, "", "")
+    samples = np.zeros(40, transfers_cases.SEEN)
     samples["flow"] = np.arange(40) % 2
     samples["at"] = np.repeat(np.arange(20), 2) * 10**9
     samples["acked"] = samples["at"] // 8000 * np.where(samples["flow"] == 0, 3, 1)
@@ -141,11 +140,11 @@ def test_what_linux_did_is_read_from_its_samples(tmp_path: Path) -> None:
     samples["rtt"], samples["least_rtt"] = 75_000, np.where(samples["flow"] == 0, 42_000, 60_000)
     samples.tofile(tmp_path / "x.seen")
     (tmp_path / "x.netstat").write_text("TcpExt: A TCPTimeouts\nTcpExt: 7 5\n", encoding="utf-8")
-    found, alpha, stall = transfers_guest.theirs(tmp_path, case, "")
+    found, alpha, stall = transfers_cases.theirs(tmp_path, case, "")
     assert found == transfers.Measured(pytest.approx(4.0), 33.0, 0.75, 0.01, 5)
     assert (alpha, stall) == (None, 1000.0)
     with pytest.raises(RuntimeError, match="did not run in the guest, which said:\nno module"):
-        transfers_guest.theirs(tmp_path / "none", case, "no module")
+        transfers_cases.theirs(tmp_path / "none", case, "no module")
 
 
 def seen(stamps: list[tuple[int, int, int, int]]) -> uml.Seen:

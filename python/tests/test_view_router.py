@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from forked import RECORDED, StandIn
 from inprofile.cli import main
 from inprofile.view import RouterError, Watch, router
 from inprofile.view.answers import unpack
 from inprofile.view.control import _families
-from stand_in import RECORDED, StandIn
 
 ALICE = "customer/upstream/alice"
 

@@ -16,7 +16,7 @@ from inprofile.view import Folder, Watch, listen, router, serve
 from inprofile.view.server import page_files
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "python" / "tests"))
-from stand_in import RECORDED, StandIn
+from forked import RECORDED, StandIn
 
 TOKEN = "let-me-in"  # noqa: S105 (nobody else has this server)
 BUSY_MACHINE_TIMEOUT = 120_000  # ms, on a busy machine

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inprofile
 
 # Importing a family is what makes its curves known.
-from . import codel, isolation, l4s, markers, meters, red, schedulers
+from . import codel, meters, red, schedulers
 from .drawn import CURVES, Curve
 
 __all__ = [
@@ -46,5 +46,5 @@ def draw(name: str) -> Curve:
     return (
         meters.shares({name: {"kind": name}})
         if mechanism.kind == "marker"
-        else isolation.delays({name: {"aqm": name}})
+        else schedulers.delays({name: {"aqm": name}})
     )
