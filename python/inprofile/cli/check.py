@@ -20,6 +20,7 @@ from .common import (
     emit,
     guarded,
     open_scenario,
+    option,
     say,
     show,
     terminable,
@@ -108,12 +109,7 @@ def validate(
     ] = None,
     set_: Set = None,
     keep: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Event by event: folder for the ns-2 script and both traces.",
-            show_default=False,
-        ),
+        Path | None, option("Event by event: folder for the ns-2 script and both traces.", "DIR")
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each ns-2 run.")] = 600.0,
     patience: Annotated[str | None, typer.Option(hidden=True)] = None,

@@ -28,14 +28,18 @@ if TYPE_CHECKING:
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 STDIN = "standard input"
 
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="The experiment file (TOML); - reads it from standard input.",
-        show_default=False,
-    ),
-]
+
+def option(said: str, metavar: str | None = None, *names: str, **more: Any) -> Any:
+    """An option whose default is told in its help, if at all."""
+    return typer.Option(*names, help=said, metavar=metavar, show_default=False, **more)
+
+
+def argument(said: str, metavar: str | None = None, **more: Any) -> Any:
+    """An argument whose default is told in its help, if at all."""
+    return typer.Argument(help=said, metavar=metavar, show_default=False, **more)
+
+
+File = Annotated[Path, argument("The experiment file (TOML); - reads it from standard input.", "FILE")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Jobs = Annotated[
     int | None,
@@ -66,12 +70,11 @@ Out = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        'Override a value of the file: --set links.bottleneck.rate="2 Mbit/s". Repeatable.',
+        "KEY=VALUE",
         "--set",
-        metavar="KEY=VALUE",
-        help='Override a value of the file: --set links.bottleneck.rate="2 Mbit/s". Repeatable.',
         autocompletion=complete_key,
-        show_default=False,
     ),
 ]
 
@@ -90,21 +93,19 @@ def _load_own(files: list[Path] | None) -> list[Path] | None:
 
 Own = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
+        "A Python file with mechanisms of your own, which the experiment may name. Repeatable.",
+        "FILE",
         "--mechanism",
-        metavar="FILE",
         callback=_load_own,
-        help="A Python file with mechanisms of your own, which the experiment may name. Repeatable.",
-        show_default=False,
     ),
 ]
 Latex = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "Write the tables to this file for LaTeX too, with their intervals (booktabs, siunitx).",
+        "FILE",
         "--latex",
-        metavar="FILE",
-        help="Write the tables to this file for LaTeX too, with their intervals (booktabs, siunitx).",
-        show_default=False,
     ),
 ]
 Yes = Annotated[

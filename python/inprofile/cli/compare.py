@@ -22,11 +22,13 @@ from .common import (
     Refused,
     Set,
     Yes,
+    argument,
     check_latex,
     count_of,
     emit,
     guarded,
     names_of,
+    option,
     overrides_of,
     say,
     write_latex,
@@ -42,34 +44,25 @@ if TYPE_CHECKING:
 def compare(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[FILE]…",
-            help="Your own experiment files; default: three that come with Inprofile.",
-            show_default=False,
-        ),
+        argument("Your own experiment files; default: three that come with Inprofile.", "[FILE]…"),
     ] = None,
     set_: Set = None,
     schemes: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Marker/AQM schemes to compare, by id, and files of your own schemes (.toml); default: all.",
-            show_default=False,
+        option(
+            "Marker/AQM schemes to compare, by id, and files of your own schemes (.toml); default: all.",
+            "A,B,…",
         ),
     ] = None,
     tcp: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Senders by name, each an experiment of its own: linux (CUBIC), prague, bbr, reno, dctcp,"
+        option(
+            "Senders by name, each an experiment of its own: linux (CUBIC), prague, bbr, reno, dctcp,"
             " ledbat, copa, dcqcn; default: [tcp] of your files, of ours five.",
-            show_default=False,
+            "A,B,…",
         ),
     ] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="Seeds 1 … N; default: the file's number.", show_default=False),
-    ] = None,
+    seeds: Annotated[str | None, option("Seeds 1 … N; default: the file's number.", "N")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and settings and shorter runs; the page says so.")
     ] = False,

@@ -12,7 +12,7 @@ import typer
 
 from .._input import visible
 from ..run.storage import write_whole
-from .common import Json, Refused, Set, emit, guarded, open_scenario, overrides_of, say
+from .common import Json, Refused, Set, argument, emit, guarded, open_scenario, option, overrides_of, say
 
 if TYPE_CHECKING:
     from ..experiment.scenario import Scenario
@@ -23,31 +23,28 @@ if TYPE_CHECKING:
 def diagnose(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="FILE",
-            help="A capture of TCP (pcap, pcapng) at sender or receiver; iperf3's JSON, which tells less; an"
+        argument(
+            "A capture of TCP (pcap, pcapng) at sender or receiver; iperf3's JSON, which tells less; an"
             " experiment file, or a folder that run --out wrote, of which seed 1 is run and captured.",
-            show_default=False,
+            "FILE",
         ),
     ] = None,
     live: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Instead of a file: send there for a while, and diagnose that transfer (as root).",
+            "HOST:PORT",
             "--live",
-            metavar="HOST:PORT",
-            help="Instead of a file: send there for a while, and diagnose that transfer (as root).",
-            show_default=False,
         ),
     ] = None,
     sink: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "The other end of --live: take what comes to this port, until interrupted.",
+            "PORT",
             "--sink",
-            metavar="PORT",
-            help="The other end of --live: take what comes to this port, until interrupted.",
             min=1,
             max=65535,
-            show_default=False,
         ),
     ] = None,
     seconds: Annotated[
@@ -55,11 +52,10 @@ def diagnose(
     ] = 20,
     congestion: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "The kernel's congestion control that --live sends with; default: the kernel's own.",
+            "NAME",
             "--congestion",
-            metavar="NAME",
-            help="The kernel's congestion control that --live sends with; default: the kernel's own.",
-            show_default=False,
         ),
     ] = None,
     connections: Annotated[
@@ -73,12 +69,7 @@ def diagnose(
             max=64,
         ),
     ] = 1,
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            "--keep", metavar="FILE.pcap", help="Also keep what --live captured.", show_default=False
-        ),
-    ] = None,
+    keep: Annotated[Path | None, option("Also keep what --live captured.", "FILE.pcap", "--keep")] = None,
     partial: Annotated[
         bool, typer.Option("--partial", help="Of a capture that is cut off, diagnose what is before the cut.")
     ] = False,
@@ -90,12 +81,7 @@ def diagnose(
     ] = None,
     figure: Annotated[
         Path | None,
-        typer.Option(
-            "--figure",
-            metavar="FILE.svg",
-            help="Draw data sent and lost over time, and the token bucket.",
-            show_default=False,
-        ),
+        option("Draw data sent and lost over time, and the token bucket.", "FILE.svg", "--figure"),
     ] = None,
     set_: Set = None,
     json_: Json = False,

@@ -18,7 +18,7 @@ import typer
 from .._input import visible
 from ..run.storage import FolderInUse
 from ..run.tables import physical
-from .common import INTERRUPTED, TERMINATED, Refused, Terminated, emit, full_disk, say, terminable
+from .common import INTERRUPTED, TERMINATED, Refused, Terminated, emit, full_disk, option, say, terminable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,12 +39,11 @@ Where = Annotated[
 ]
 SlurmSet = Annotated[
     list[str] | None,
-    typer.Option(
-        "--slurm-set",
-        metavar="KEY=VALUE",
-        help="What submitit takes: slurm_partition=short, timeout_min=60; cluster=local tries it here."
+    option(
+        "What submitit takes: slurm_partition=short, timeout_min=60; cluster=local tries it here."
         " Repeatable.",
-        show_default=False,
+        "KEY=VALUE",
+        "--slurm-set",
     ),
 ]
 

@@ -12,7 +12,7 @@ import typer
 
 from .._input import visible
 from ..metrics.quantity import number
-from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, say
+from .common import Jobs, Json, Refused, Set, Yes, argument, emit, guarded, open_scenario, option, say
 from .execution import TRACED, affordable, announce, progress
 
 if TYPE_CHECKING:
@@ -29,19 +29,11 @@ _WIDTH = 60
 def explain(
     result: Annotated[
         Path,
-        typer.Argument(
-            metavar="RESULT",
-            help="A folder written by run --out, or an experiment file, which is then run with seed 1.",
-            show_default=False,
+        argument(
+            "A folder written by run --out, or an experiment file, which is then run with seed 1.", "RESULT"
         ),
     ],
-    flow: Annotated[
-        str,
-        typer.Option(
-            help="The flow, by name (tcp.0) or by number from 0, or a group of flows (tcp).",
-            show_default=False,
-        ),
-    ],
+    flow: Annotated[str, option("The flow, by name (tcp.0) or by number from 0, or a group of flows (tcp).")],
     try_: Annotated[
         bool,
         typer.Option(

@@ -14,7 +14,7 @@ import typer
 from .._input import visible
 from ..run.csv_files import check_csv_place, write_csv
 from ..run.storage import MANIFEST, ResultError
-from .common import File, Json, Refused, emit, guarded, open_scenario, say
+from .common import File, Json, Refused, argument, emit, guarded, open_scenario, option, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,26 +24,20 @@ if TYPE_CHECKING:
 def export(
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="FROM",
-            help="A folder that run --out or sweep --out has written, or a trace file of ns-2; with --tc an"
+        argument(
+            "A folder that run --out or sweep --out has written, or a trace file of ns-2; with --tc an"
             " experiment with a tree.",
-            show_default=False,
+            "FROM",
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--csv", help="The folder for the CSV files and units.csv.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option("The folder for the CSV files and units.csv.", None, "--csv")] = None,
     headers: Annotated[
         bool, typer.Option("--unit-headers", help="Put units into the headings too: goodput [bit/s].")
     ] = False,
     tc: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the tree of an experiment to this file, as classes of Linux's HTB for tc -batch.",
-            show_default=False,
+        option(
+            "Write the tree of an experiment to this file, as classes of Linux's HTB for tc -batch.", "FILE"
         ),
     ] = None,
     device: Annotated[str, typer.Option("--dev", help="The interface, with --tc.")] = "eth0",
@@ -114,12 +108,8 @@ def _tables(source: Path) -> dict[str, pa.Table]:
 @guarded
 def trace(
     file: File,
-    link: Annotated[
-        str, typer.Option("--link", help="The link, by its name in the file.", show_default=False)
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", help="The file to write; it must not exist.", show_default=False)
-    ],
+    link: Annotated[str, option("The link, by its name in the file.", None, "--link")],
+    out: Annotated[Path, option("The file to write; it must not exist.", None, "--out")],
     source: Annotated[
         Path | None,
         typer.Option(
@@ -159,36 +149,17 @@ _KINDS = ("dots", "throughput", "queue", "cwnd", "tokens")
 
 @guarded
 def plot(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER",
-            help="What run --out, sweep --out, compare or suite has written.",
-            show_default=False,
-        ),
-    ],
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"Of a result: {', '.join(_KINDS)}; default: dots.",
-            show_default=False,
-        ),
-    ] = None,
+    folder: Annotated[Path, argument("What run --out, sweep --out, compare or suite has written.", "FOLDER")],
+    kind: Annotated[str | None, option(f"Of a result: {', '.join(_KINDS)}; default: dots.", "NAME")] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="What is drawn: of a sweep a panel for each metric, else one. Repeatable.",
-            show_default=False,
-        ),
+        option("What is drawn: of a sweep a panel for each metric, else one. Repeatable.", "NAME"),
     ] = None,
     at: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Of a result, the queue or flow; of a comparison, the experiment; of a suite, the scenario.",
-            show_default=False,
+        option(
+            "Of a result, the queue or flow; of a comparison, the experiment; of a suite, the scenario.",
+            "NAME",
         ),
     ] = "",
     width: Annotated[
@@ -199,15 +170,9 @@ def plot(
         ),
     ] = "one",
     height: Annotated[
-        str | None,
-        typer.Option(
-            metavar="INCHES", help="The height within the axes; default: by the width.", show_default=False
-        ),
+        str | None, option("The height within the axes; default: by the width.", "INCHES")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A .pdf or .svg; default: by what is drawn.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option("A .pdf or .svg; default: by what is drawn.", "FILE")] = None,
     json_: Json = False,
 ) -> None:
     """Draw what a folder holds for a paper: PDF, fonts embedded, units on the axes."""

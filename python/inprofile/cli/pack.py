@@ -17,9 +17,11 @@ from .common import (
     Json,
     Refused,
     Terminated,
+    argument,
     emit,
     full_disk,
     guarded,
+    option,
     say,
     terminable,
 )
@@ -34,19 +36,13 @@ if TYPE_CHECKING:
 def pack(
     folder: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER",
-            help="A folder with results of run --out or sweep --out, and what else belongs to them.",
-            show_default=False,
+        argument(
+            "A folder with results of run --out or sweep --out, and what else belongs to them.", "FOLDER"
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The pack; default: FOLDER.pack.zip here, or beside FOLDER where here is in it.",
-            show_default=False,
-        ),
+        option("The pack; default: FOLDER.pack.zip here, or beside FOLDER where here is in it.", "FILE"),
     ] = None,
     json_: Json = False,
 ) -> None:
@@ -83,9 +79,7 @@ def _packed(made: dict[str, Any]) -> str:
 
 @guarded
 def unpack(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="What inprofile pack has written.", show_default=False)
-    ],
+    file: Annotated[Path, argument("What inprofile pack has written.", "FILE")],
     verify: Annotated[
         bool, typer.Option("--verify", help="Run its results again, and say whether they are the same.")
     ] = False,
@@ -94,10 +88,8 @@ def unpack(
     ] = False,
     into: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Where its files go; new runs go to FOLDER.again. Default: FILE without its endings.",
-            show_default=False,
+        option(
+            "Where its files go; new runs go to FOLDER.again. Default: FILE without its endings.", "FOLDER"
         ),
     ] = None,
     jobs: Jobs = None,

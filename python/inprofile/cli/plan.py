@@ -22,11 +22,13 @@ from .common import (
     Refused,
     Set,
     Yes,
+    argument,
     emit,
     full_disk,
     guarded,
     names_of,
     open_scenario,
+    option,
     say,
 )
 from .execution import (
@@ -53,45 +55,32 @@ _SOLD = ("sell.svg", "answer.json")
 def sell(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="An experiment file (TOML) with markers and queue as they are to be: best.toml of a plan.",
-            show_default=False,
+        argument(
+            "An experiment file (TOML) with markers and queue as they are to be: best.toml of a plan.", "FILE"
         ),
     ],
     group: Annotated[
         list[str] | None,
-        typer.Option(
-            help="The group whose contracts are sold; repeatable; default: all, as the file mixes them.",
-            show_default=False,
-        ),
+        option("The group whose contracts are sold; repeatable; default: all, as the file mixes them."),
     ] = None,
     active: Annotated[
         str | None,
-        typer.Option(
-            metavar='"20 %"|24 SHARES|FILE.csv',
-            help="How many of the customers want their rate at a time: one share, 24 with commas between"
+        option(
+            "How many of the customers want their rate at a time: one share, 24 with commas between"
             " (by hour), or a CSV file with the columns hour and active; default: all, always.",
-            show_default=False,
+            '"20 %"|24 SHARES|FILE.csv',
         ),
     ] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(metavar='"60 s"', help="Customers come for this time on average …", show_default=False),
-    ] = None,
-    off: Annotated[
-        str | None,
-        typer.Option(metavar='"240 s"', help="… and are gone for this time.", show_default=False),
-    ] = None,
+    on: Annotated[str | None, option("Customers come for this time on average …", '"60 s"')] = None,
+    off: Annotated[str | None, option("… and are gone for this time.", '"240 s"')] = None,
     periods: Annotated[
         str, typer.Option(metavar="exponential|pareto|fixed", help="The distribution of these times.")
     ] = "exponential",
     kept: Annotated[
         str | None,
-        typer.Option(
-            metavar='"99 %"',
-            help="Share of the wanted contracts that is to be kept; default: the file's plan.kept, or 99 %.",
-            show_default=False,
+        option(
+            "Share of the wanted contracts that is to be kept; default: the file's plan.kept, or 99 %.",
+            '"99 %"',
         ),
     ] = None,
     margin: Annotated[
@@ -99,10 +88,7 @@ def sell(
     ] = "10 %",
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The folder for runs and answer, where the same question goes on; default: FILE-sell.",
-            show_default=False,
-        ),
+        option("The folder for runs and answer, where the same question goes on; default: FILE-sell."),
     ] = None,
     mechanism: Own = None,
     jobs: Jobs = None,
@@ -173,39 +159,24 @@ _ANSWER = "answer.json"
 def tree(
     file: File,
     set_: Set = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--tree", help="The tree, where the file has several.", show_default=False),
-    ] = None,
+    name: Annotated[str | None, option("The tree, where the file has several.", None, "--tree")] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(
-            help="The group of its flows of which more are added; repeatable; default: each with a contract.",
-            show_default=False,
-        ),
+        option("The group of its flows of which more are added; repeatable; default: each with a contract."),
     ] = None,
     kept: Annotated[
         str | None,
-        typer.Option(
-            metavar='"99 %"',
-            help="Share of the contracts that is to be kept; default: the file's plan.kept, or 99 %.",
-            show_default=False,
+        option(
+            "Share of the contracts that is to be kept; default: the file's plan.kept, or 99 %.", '"99 %"'
         ),
     ] = None,
     seeds: Annotated[
         int,
-        typer.Option(
-            min=1,
-            max=1000,
-            help="Runs of each number that is tried; of the answer twice as many.",
-        ),
+        typer.Option(min=1, max=1000, help="Runs of each number that is tried; of the answer twice as many."),
     ] = 3,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The folder for runs and answer, where the same question goes on; default: FILE-tree.",
-            show_default=False,
-        ),
+        option("The folder for runs and answer, where the same question goes on; default: FILE-tree."),
     ] = None,
     mechanism: Own = None,
     jobs: Jobs = None,
@@ -313,44 +284,29 @@ plan.command("tree")(tree)
 )
 @guarded
 def contracts(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="An experiment file (TOML); its table plan has the goal.", show_default=False
-        ),
-    ],
+    file: Annotated[Path, argument("An experiment file (TOML); its table plan has the goal.", "FILE")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The folder for runs and answer, where the same plan goes on; default: FILE-plan.",
-            show_default=False,
-        ),
+        option("The folder for runs and answer, where the same plan goes on; default: FILE-plan."),
     ] = None,
     schemes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Schemes, and files of schemes; default: the file's, or all.",
-            show_default=False,
-        ),
+        str | None, option("Schemes, and files of schemes; default: the file's, or all.", "A,B,…")
     ] = None,
     trials: Annotated[int, typer.Option(min=4, max=10_000, help="Settings that each scheme gets.")] = 24,
     customers: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.csv",
-            help="Who the customers are: name, prefix, vlan or session, contract, plan (a group of flows).",
-            show_default=False,
+        option(
+            "Who the customers are: name, prefix, vlan or session, contract, plan (a group of flows).",
+            "FILE.csv",
         ),
     ] = None,
     scale: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Look for settings on a network with one in so many flows; the promise is tested on the"
+            " network itself. Default: where a run is long; 1: never.",
             min=1,
             max=1000,
-            help="Look for settings on a network with one in so many flows; the promise is tested on the"
-            " network itself. Default: where a run is long; 1: never.",
-            show_default=False,
         ),
     ] = None,
     mechanism: Own = None,

@@ -13,7 +13,7 @@ from ..metrics.quantity import number, pm, quantity
 from ..metrics.summary import text_table
 from ..run.storage import check_folder, write_whole
 from ..studies.plan.policer import Answer, PolicerQuestion, answer, batch, commands, expected, scenario
-from .common import Jobs, Json, Refused, emit, guarded, say
+from .common import Jobs, Json, Refused, emit, guarded, option, say
 from .execution import announce
 
 if TYPE_CHECKING:
@@ -25,20 +25,18 @@ ANSWER = ("policer.toml", "commands.txt", "police.tc")
 
 @guarded
 def policer(
-    rate: Annotated[str, typer.Option(help='The rate that is policed: "10 Mbit/s".', show_default=False)],
+    rate: Annotated[str, option('The rate that is policed: "10 Mbit/s".')],
     rtt: Annotated[
         list[str],
-        typer.Option(
-            help='Round-trip time: "20..80 ms", or "20 ms", of which runs have a tenth more or less;'
-            " repeat for one a flow.",
-            show_default=False,
+        option(
+            'Round-trip time: "20..80 ms", or "20 ms", of which runs have a tenth more or less;'
+            " repeat for one a flow."
         ),
     ],
     flows: Annotated[int, typer.Option(min=1, help="TCP connections that share the policer.")] = 1,
     tcp: Annotated[str, typer.Option(help="Their congestion control.")] = "cubic",
     link: Annotated[
-        str | None,
-        typer.Option(help="Rate at which packets reach the policer; default: ten times --rate."),
+        str | None, typer.Option(help="Rate at which packets reach the policer; default: ten times --rate.")
     ] = None,
     goal: Annotated[float, typer.Option(help="Share of the rate that TCP is to get.")] = 0.95,
     seeds: Annotated[int, typer.Option(min=2, help="Runs a burst, at most.")] = 20,

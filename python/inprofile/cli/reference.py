@@ -18,7 +18,7 @@ from ..experiment.dump import starter
 from ..experiment.mechanisms import Law, Mechanism, Parameter, laws, mechanisms
 from ..experiment.mechanisms import schema as the_schema
 from ..metrics.glossary import Entry, entries, lookup
-from .common import Json, Own, Refused, emit, guarded, say, show
+from .common import Json, Own, Refused, argument, emit, guarded, option, say, show
 from .output import output_schema
 
 if TYPE_CHECKING:
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 @guarded
 def new(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="Name of the experiment; written to NAME.toml.", show_default=False
-        ),
-    ],
+    name: Annotated[str, argument("Name of the experiment; written to NAME.toml.", "NAME")],
     plan: Annotated[
         bool, typer.Option("--plan", help="One for inprofile plan: a provider's link with 30 customers.")
     ] = False,
@@ -63,19 +58,16 @@ class Kind(StrEnum):
 def new_mechanism(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            help="The mechanism's name in experiment files; the crate is written to the folder NAME.",
-            show_default=False,
+        argument(
+            "The mechanism's name in experiment files; the crate is written to the folder NAME.", "NAME"
         ),
     ],
     kind: Annotated[Kind, typer.Option(help="A marker, or a queue discipline.")] = Kind.MARKER,
     crates: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="A checkout of Inprofile; default: the one that this command runs from, or that it runs in.",
-            show_default=False,
+        option(
+            "A checkout of Inprofile; default: the one that this command runs from, or that it runs in.",
+            "DIR",
         ),
     ] = None,
     json_: Json = False,
@@ -104,12 +96,7 @@ def new_mechanism(
 
 @guarded
 def new_paper(
-    key: Annotated[
-        str,
-        typer.Argument(
-            metavar="KEY", help="The paper's name; its folder is written to KEY.", show_default=False
-        ),
-    ],
+    key: Annotated[str, argument("The paper's name; its folder is written to KEY.", "KEY")],
     json_: Json = False,
 ) -> None:
     """Write a folder in which a paper is answered claim by claim: experiments and claims as data."""
@@ -138,10 +125,7 @@ _KINDS = {"marker": "Markers", "aqm": "Queue disciplines", "scheduler": "Schedul
 
 @guarded
 def list_(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]…", help="What to list; default: all.", show_default=False),
-    ] = None,
+    names: Annotated[list[str] | None, argument("What to list; default: all.", "[NAME]…")] = None,
     mechanism: Own = None,
     json_: Json = False,
 ) -> None:
@@ -206,10 +190,7 @@ def _parameter(p: Parameter) -> Iterator[RenderableType]:
 
 @guarded
 def glossary(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[WORD]…", help="Only these. Default: all.", show_default=False),
-    ] = None,
+    words: Annotated[list[str] | None, argument("Only these. Default: all.", "[WORD]…")] = None,
     json_: Json = False,
 ) -> None:
     """Define every metric, column and word that is printed: unit, where it is measured, what counts."""

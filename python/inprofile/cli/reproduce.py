@@ -13,7 +13,7 @@ import typer
 
 from .._input import MOST_POINTS
 from ..run.storage import check_folder
-from .common import Jobs, Json, Open, Planned, Refused, emit, guarded, say, shortened
+from .common import Jobs, Json, Open, Planned, Refused, argument, emit, guarded, option, say, shortened
 from .execution import SlurmSet, Where, announce, effort, made_by, resumable
 
 if TYPE_CHECKING:
@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 def reproduce(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[PAPER]…",
-            help="Papers to reproduce, by name or as a folder with a paper.toml; default: all.",
-            show_default=False,
-        ),
+        argument("Papers to reproduce, by name or as a folder with a paper.toml; default: all.", "[PAPER]…"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds; the report says so.")] = False,
     plan: Planned = False,
@@ -48,9 +44,7 @@ def reproduce(
     backend: Where = "threads",
     slurm_set: SlurmSet = None,
     out: Annotated[Path, typer.Option(help="Folder for reports, one subfolder per paper.")] = Path("reports"),
-    figures: Annotated[
-        str | None, typer.Option(help="Also write every figure for print: svg or pdf.", show_default=False)
-    ] = None,
+    figures: Annotated[str | None, option("Also write every figure for print: svg or pdf.")] = None,
     atlas: Annotated[
         bool,
         typer.Option(
@@ -242,25 +236,15 @@ def _sources(paper: Paper) -> list[str]:
 def atlas(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[PAPER]…",
-            help="Papers, by name or as a folder with a paper.toml; default: all.",
-            show_default=False,
-        ),
+        argument("Papers, by name or as a folder with a paper.toml; default: all.", "[PAPER]…"),
     ] = None,
-    claim: Annotated[
-        list[str] | None,
-        typer.Option("--claim", metavar="ID", help="Only this claim. Repeatable.", show_default=False),
-    ] = None,
+    claim: Annotated[list[str] | None, option("Only this claim. Repeatable.", "ID", "--claim")] = None,
     budget: Annotated[int, typer.Option(help="Number of points per paper.")] = 48,
     plan: Planned = False,
     jobs: Jobs = None,
     backend: Where = "threads",
     slurm_set: SlurmSet = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Also write each paper's atlas.json to OUT/PAPER.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option("Also write each paper's atlas.json to OUT/PAPER.")] = None,
     json_: Json = False,
 ) -> None:
     """Map where each claim holds: all claims, judged over readings of the text × unstated inputs."""

@@ -32,6 +32,7 @@ from .common import (
     full_disk,
     guarded,
     open_scenario,
+    option,
     say,
     seeds_of,
     terminable,
@@ -65,42 +66,25 @@ def run(
     trace: Trace = False,
     latex: Latex = None,
     csv: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the result tables to this folder as CSV too, with their units.", show_default=False
-        ),
+        Path | None, option("Write the result tables to this folder as CSV too, with their units.")
     ] = None,
     pcap: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the first seed's packets at a link to this file, for Wireshark (pcapng).",
-            show_default=False,
-        ),
+        option("Write the first seed's packets at a link to this file, for Wireshark (pcapng).", "FILE"),
     ] = None,
     at: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LINK",
-            help="The link of --pcap; repeatable. Default: where the experiment measures.",
-            show_default=False,
-        ),
+        option("The link of --pcap; repeatable. Default: where the experiment measures.", "LINK"),
     ] = None,
     snaplen: Annotated[
-        int | None,
-        typer.Option(
-            metavar="BYTES",
-            help="Of each packet, so much goes into --pcap; default: all.",
-            show_default=False,
-        ),
+        int | None, option("Of each packet, so much goes into --pcap; default: all.", "BYTES")
     ] = None,
     ns2_trace: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "Write the first seed's packets at every link to this file, in ns-2's format.",
+            "FILE",
             "--ns2-trace",
-            metavar="FILE",
-            help="Write the first seed's packets at every link to this file, in ns-2's format.",
-            show_default=False,
         ),
     ] = None,
     flows: Annotated[

@@ -25,6 +25,7 @@ from .common import (
     emit,
     guarded,
     names_of,
+    option,
     say,
     write_latex,
 )
@@ -39,24 +40,15 @@ if TYPE_CHECKING:
 def suite(
     name: Annotated[str, typer.Argument(metavar="SUITE", help="Which: rfc7928 or l4s.")] = "rfc7928",
     aqm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Disciplines and schemes by name, beside drop-tail; default: all.",
-            show_default=False,
-        ),
+        str | None, option("Disciplines and schemes by name, beside drop-tail; default: all.", "A,B,…")
     ] = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,…", help="Scenarios by name or section; default: all.", show_default=False),
-    ] = None,
+    scenario: Annotated[str | None, option("Scenarios by name or section; default: all.", "A,B,…")] = None,
     tcp: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What rfc7928's standard senders have: newreno (recovery as in Linux; the default), linux"
+        option(
+            "What rfc7928's standard senders have: newreno (recovery as in Linux; the default), linux"
             " (CUBIC), rfc, rfc-cubic, bbr, prague, dctcp, ledbat, copa, dcqcn.",
-            show_default=False,
+            "NAME",
         ),
     ] = None,
     seeds: Annotated[

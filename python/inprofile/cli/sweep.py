@@ -32,6 +32,7 @@ from .common import (
     guarded,
     names_of,
     open_scenario,
+    option,
     say,
     seeds_of,
     terminable,
@@ -57,29 +58,24 @@ def sweep(
     file: File,
     axis: Annotated[
         list[str] | None,
-        typer.Option(
-            "--axis",
-            metavar="KEY=V1,V2,…",
-            help='What is varied: values (--axis links.bottleneck.rate="2 Mbit/s,4 Mbit/s"), which'
+        option(
+            'What is varied: values (--axis links.bottleneck.rate="2 Mbit/s,4 Mbit/s"), which'
             ' may have names (NAME:VALUE), or a range ("2..8 Mbit/s in 4"; log and whole may precede in).'
             " Repeatable.",
+            "KEY=V1,V2,…",
+            "--axis",
             autocompletion=complete_key,
-            show_default=False,
         ),
     ] = None,
     tcp: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="An axis of senders by name: linux (CUBIC), prague, bbr, reno, dctcp, ledbat, copa, dcqcn.",
-            show_default=False,
+        option(
+            "An axis of senders by name: linux (CUBIC), prague, bbr, reno, dctcp, ledbat, copa, dcqcn.",
+            "A,B,…",
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder of the dataset; a sweep of the same goes on there.", show_default=False
-        ),
+        Path | None, option("The folder of the dataset; a sweep of the same goes on there.")
     ] = None,
     design: Annotated[
         str,
@@ -88,9 +84,7 @@ def sweep(
             " lhs or sobol (samples)."
         ),
     ] = "grid",
-    samples: Annotated[
-        int | None, typer.Option(help="How many samples lhs and sobol take.", show_default=False)
-    ] = None,
+    samples: Annotated[int | None, option("How many samples lhs and sobol take.")] = None,
     seeds: Annotated[
         str | None,
         typer.Option(
@@ -99,19 +93,15 @@ def sweep(
     ] = None,
     until: Annotated[
         list[str] | None,
-        typer.Option(
-            "--until",
-            metavar="METRIC=HALF_WIDTH",
-            help="End a setting once this 95 % interval is so narrow: fi=0.01, goodput=50 kbit/s, or 2 %."
+        option(
+            "End a setting once this 95 % interval is so narrow: fi=0.01, goodput=50 kbit/s, or 2 %."
             " Repeatable.",
-            show_default=False,
+            "METRIC=HALF_WIDTH",
+            "--until",
         ),
     ] = None,
     metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric", metavar="NAME", help="Show and draw this metric. Repeatable.", show_default=False
-        ),
+        list[str] | None, option("Show and draw this metric. Repeatable.", "NAME", "--metric")
     ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw a first figure, OUT/sweep.svg.")] = False,
     latex: Latex = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, Open, Own, Refused, emit, guarded, say
+from .common import Json, Open, Own, Refused, argument, emit, guarded, option, say
 from .execution import TRACED, announce, progress
 
 if TYPE_CHECKING:
@@ -20,19 +20,16 @@ if TYPE_CHECKING:
 def view(
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="DIR",
-            help="A folder that run --out or sweep --out has written, or one with such folders in it.",
-            show_default=False,
+        argument(
+            "A folder that run --out or sweep --out has written, or one with such folders in it.", "DIR"
         ),
     ] = None,
     router: Annotated[
         str | None,
-        typer.Option(
-            metavar="SOCKET|URL",
-            help="Watch a running inprofiled on this machine: its control socket, usually"
+        option(
+            "Watch a running inprofiled on this machine: its control socket, usually"
             " /run/inprofiled/control.sock, or its metrics, http://127.0.0.1:PORT/metrics.",
-            show_default=False,
+            "SOCKET|URL",
         ),
     ] = None,
     port: Annotated[
@@ -41,19 +38,17 @@ def view(
     open_: Open = False,
     export: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write everything into one HTML file that needs no server (and has no what-if), then exit.",
-            show_default=False,
+        option(
+            "Write everything into one HTML file that needs no server (and has no what-if), then exit.",
+            "FILE",
         ),
     ] = None,
     film: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.gif",
-            help="Write the queue of a run's measured link, packet by packet around the first drop, as an"
+        option(
+            "Write the queue of a run's measured link, packet by packet around the first drop, as an"
             " animated GIF, then exit.",
-            show_default=False,
+            "FILE.gif",
         ),
     ] = None,
     mechanism: Own = None,

@@ -18,7 +18,7 @@ from ..run.storage import check_folder, write_whole
 from ..studies.wred import Port, Switch, Unreadable, check, pauses, read
 from ..studies.wred.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
 from ..studies.wred.profile import alike
-from .common import Jobs, Json, Refused, emit, guarded, say
+from .common import Jobs, Json, Refused, argument, emit, guarded, option, say
 from .execution import announce, progress
 
 _RTT, _FLOWS, _SEEDS = 1000.0, 8, 5
@@ -28,50 +28,36 @@ _RTT, _FLOWS, _SEEDS = 1000.0, 8, 5
 def wred(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="SONiC's config_db.json, or OpenConfig QoS as JSON; with --to also an experiment file.",
-            show_default=False,
+        argument(
+            "SONiC's config_db.json, or OpenConfig QoS as JSON; with --to also an experiment file.", "FILE"
         ),
     ],
-    profile: Annotated[
-        list[str] | None, typer.Option(help="Only this profile; may be repeated.", show_default=False)
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(help='The ports\' speed, if the file has none: "100 Gbit/s".', show_default=False),
-    ] = None,
+    profile: Annotated[list[str] | None, option("Only this profile; may be repeated.")] = None,
+    rate: Annotated[str | None, option('The ports\' speed, if the file has none: "100 Gbit/s".')] = None,
     rtt: Annotated[float, typer.Option(help="Round-trip time without queues, in microseconds.")] = _RTT,
     flows: Annotated[int, typer.Option(help="TCP connections that share the queue.")] = _FLOWS,
     buffer: Annotated[
-        int | None,
-        typer.Option(help="Bytes that the queue may take, if the file does not say it.", show_default=False),
+        int | None, option("Bytes that the queue may take, if the file does not say it.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each case.")] = _SEEDS,
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="sonic|openconfig",
-            help="Print profiles, policers, schedulers and maps as a configuration; simulate nothing.",
-            show_default=False,
+        option(
+            "Print profiles, policers, schedulers and maps as a configuration; simulate nothing.",
+            "sonic|openconfig",
         ),
     ] = None,
     queue: Annotated[
         str | None,
-        typer.Option(
-            metavar="PORT|QUEUE",
-            help="With --to and an experiment file: the queue that its measured link is, or the first of its"
+        option(
+            "With --to and an experiment file: the queue that its measured link is, or the first of its"
             " classes; default: Ethernet0, the lowest.",
-            show_default=False,
+            "PORT|QUEUE",
         ),
     ] = None,
     dscp: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="CLASS=10,12,…",
-            help="With --to and an experiment file: the code points of a class. Repeatable.",
-            show_default=False,
-        ),
+        option("With --to and an experiment file: the code points of a class. Repeatable.", "CLASS=10,12,…"),
     ] = None,
     check_only: Annotated[bool, typer.Option("--check", help="Only check; simulate nothing.")] = False,
     out: Annotated[
