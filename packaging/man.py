@@ -18,12 +18,7 @@ from inprofile.cli.commands import COMMANDS
 VERSION = tomllib.loads((Path(__file__).parents[1] / "Cargo.toml").read_text("utf-8"))["workspace"][
     "package"
 ]["version"]
-EXITS = {
-    "0": "done",
-    "1": "it ran, but a check fell short",
-    "2": "bad input",
-    "130": "interrupted",
-}
+EXITS = {"0": "done", "1": "it ran, but a check fell short", "2": "bad input", "130": "interrupted"}
 
 
 def roff(text: str) -> str:

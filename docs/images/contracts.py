@@ -42,9 +42,7 @@ def rows() -> list[dict[str, Any]]:
 def chart(data: list[dict[str, Any]], narrow: bool = False) -> alt.TopLevelMixin:
     """A panel a queue, beside or below one another: every run a dot, the contract as a bar."""
     colour = alt.Color(
-        "kept:N",
-        title=None,
-        scale=alt.Scale(domain=["contract kept", "contract missed"], range=[IN, OUT]),
+        "kept:N", title=None, scale=alt.Scale(domain=["contract kept", "contract missed"], range=[IN, OUT])
     )
     panels = []
     for i, name in enumerate(QUEUES):

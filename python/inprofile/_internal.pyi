@@ -120,10 +120,7 @@ def live_hindrance() -> str | None:
     """Why this process can't make network namespaces, and what to do; None if it can. Linux only."""
 
 def live(
-    scenario: Scenario,
-    seeds: list[int],
-    trace: bool,
-    progress: Callable[[float, float], None],
+    scenario: Scenario, seeds: list[int], trace: bool, progress: Callable[[float, float], None]
 ) -> tuple[Results, str]:
     """Run every seed of an experiment with real hosts: namespaces, and the kernel's TCP. Linux only.
 

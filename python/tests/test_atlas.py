@@ -33,11 +33,7 @@ def test_design() -> None:
     assert all(p.kind == "sobol" for p in points[4:])
     assert len(points) == 32
     assert points[0].changed(FACTORS) == {}
-    assert [p.changed(FACTORS) for p in points[1:4]] == [
-        {"rtt": "with_queue"},
-        {"limit": 50},
-        {"limit": 400},
-    ]
+    assert [p.changed(FACTORS) for p in points[1:4]] == [{"rtt": "with_queue"}, {"limit": 50}, {"limit": 400}]
     assert points == design(FACTORS, 32, "a paper")
     assert points != design(FACTORS, 32, "another")
 

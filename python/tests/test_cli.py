@@ -116,10 +116,7 @@ def test_the_link_to_plan_comes_with_the_package(tmp_path: Path) -> None:
 
 
 def test_new_says_as_json_what_it_wrote(tmp_path: Path) -> None:
-    assert json.loads(inprofile_("new", "a", "--json", cwd=tmp_path)[0]) == {
-        "format": 1,
-        "file": "a.toml",
-    }
+    assert json.loads(inprofile_("new", "a", "--json", cwd=tmp_path)[0]) == {"format": 1, "file": "a.toml"}
 
 
 # run

@@ -220,11 +220,7 @@ def advised(best_effort: dict[str, list[float]], **more: list[float]) -> Advice:
     points = {
         (s, t): Measures(
             tuple(range(1, 7)),
-            {
-                "delay": t * np.ones(6),
-                "kept": np.array(kept[s]),
-                "best_effort": np.array(best_effort[s]),
-            },
+            {"delay": t * np.ones(6), "kept": np.array(kept[s]), "best_effort": np.array(best_effort[s])},
             {},
         )
         for s in kept

@@ -219,11 +219,7 @@ def test_a_prediction_ends_where_values_do() -> None:
 
 def test_the_summary_counts() -> None:
     made = Finding(
-        "A1",
-        "here",
-        [HOLDS, OPPOSITE, STUCK, OPEN],
-        [number(1.1), number(9.0)],
-        ["The link is idle."],
+        "A1", "here", [HOLDS, OPPOSITE, STUCK, OPEN], [number(1.1), number(9.0)], ["The link is idle."]
     )
     judged = judge([made])[0]
     assert judged.summary == (

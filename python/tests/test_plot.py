@@ -177,15 +177,7 @@ def test_whatever_is_in_a_value_is_shown_as_it_is() -> None:
     assert "\x1b" not in text
     assert escaped("two\n\nlines") == "two lines"
     assert escaped("λ ≥ 2 → ∞") == r"$\lambda$ $\geq$ 2 $\rightarrow$ $\infty$"
-    raw = [
-        Column("x", [Raw(r"\num{1}")]),
-        Column(
-            "y",
-            [
-                Raw(r"\num{2}"),
-            ],
-        ),
-    ]
+    raw = [Column("x", [Raw(r"\num{1}")]), Column("y", [Raw(r"\num{2}")])]
     assert r"\num{1} & \num{2} \\" in checked_table(latex([Table("t", "t", raw)]))
     mixed = Column("z", [Raw(r"\num{3}"), figures[0]], "bit/s")
     assert r"{\num{3}}" in checked_table(latex([Table("t", "t", [mixed])]))

@@ -139,11 +139,7 @@ def test_work_of_several_experiments_comes_back_in_order_and_tells_how_far_it_is
         finished.append(index)
         found[index] = result
 
-    run_all(
-        [(SHORT, 2), (other, [5]), (SHORT, 2)],
-        done,
-        progress=lambda n, of: told.append((n, of)),
-    )
+    run_all([(SHORT, 2), (other, [5]), (SHORT, 2)], done, progress=lambda n, of: told.append((n, of)))
     results = [found[index] for index in range(3)]
     assert [r.seeds for r in results] == [(1, 2), (5,), (1, 2)]
     assert results[0] is results[2]

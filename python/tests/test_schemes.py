@@ -154,9 +154,7 @@ def test_a_mechanism_of_ones_own_takes_part_by_its_name() -> None:
     marker, queue = made("marker", None), made("aqm", None)
     assert (marker.flows, marker.queue["aqm"], marker.needs) == ({"kind": "mine"}, "rio", "contracts")
     assert queue.queue == {"aqm": "mine", "limit": "1 T"}
-    assert queue.tuned == [
-        "queue, mine: limit = 1 T",
-    ]
+    assert queue.tuned == ["queue, mine: limit = 1 T"]
 
 
 def test_what_a_class_says_is_tuned_is_what_its_settings_differ_in(folder: Path) -> None:

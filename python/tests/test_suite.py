@@ -270,13 +270,7 @@ def test_the_ellipse_holds_what_it_says() -> None:
 
 def test_what_is_better_is_said_of_the_right_side() -> None:
     names = ("delay_p99", "loss:web", "goodput@mild", "fi", "page_p99:web")
-    assert [better(m) for m in names] == [
-        -1,
-        -1,
-        1,
-        1,
-        -1,
-    ]
+    assert [better(m) for m in names] == [-1, -1, 1, 1, -1]
     assert better("ratio:two/one") == better("marked") == 0
     assert all(text for text in TITLES.values())
 

@@ -192,12 +192,7 @@ def test_one_timeout_a_run_is_within_and_two_are_not(rows: list[kernel_rows.Row]
 
 
 def run(resent: list[int], dropped: list[int]) -> dict[str, Any]:
-    flows = {
-        "goodput": [1.0, 3.0],
-        "retransmissions": resent,
-        "dropped": dropped,
-        "timeouts": [1, 0],
-    }
+    flows = {"goodput": [1.0, 3.0], "retransmissions": resent, "dropped": dropped, "timeouts": [1, 0]}
     return {"metrics": {"fi": 0.8, "queue_mean": 5.0, "goodput": 4.0, "loss_in": 0.0}, "flows": flows}
 
 

@@ -40,12 +40,7 @@ PAGE = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("view")
     SHORT.run([1, 2], trace=True).write(place / "a" / "run")
-    inprofile.sweep(
-        SHORT,
-        {"links.bottleneck.rate": ["2 Mbit/s", "3 Mbit/s"]},
-        place / "rates",
-        seeds=2,
-    )
+    inprofile.sweep(SHORT, {"links.bottleneck.rate": ["2 Mbit/s", "3 Mbit/s"]}, place / "rates", seeds=2)
     SHORT.run([1]).write(place / "torn")
     (place / "torn" / "flows.parquet").unlink()
     SHORT.run([1]).write(place / "old")

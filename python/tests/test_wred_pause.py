@@ -33,10 +33,7 @@ SWITCH: dict[str, Any] = {
         }
     },
     "QUEUE": {"Ethernet0,Ethernet4|3-4": {"wred_profile": "LOSSLESS"}},
-    "BUFFER_PG": {
-        "Ethernet0,Ethernet4|3-4": {"profile": "lossless"},
-        "Ethernet0|0": {"profile": "lossy"},
-    },
+    "BUFFER_PG": {"Ethernet0,Ethernet4|3-4": {"profile": "lossless"}, "Ethernet0|0": {"profile": "lossy"}},
     "BUFFER_PROFILE": {
         "lossless": {"pool": "ingress", "size": str(XON + XOFF), "xoff": str(XOFF), "dynamic_th": "0"},
         "lossy": {"pool": "ingress", "size": "0", "dynamic_th": "3"},

@@ -109,14 +109,7 @@ def test_what_a_format_cannot_say_is_refused(to: str, change: dict[str, object],
     with pytest.raises(Unsayable, match=said):
         FORMATS[to](Switch((port,)))
     with pytest.raises(Unsayable, match="two profiles have this name"):
-        FORMATS[to](
-            Switch(
-                (
-                    Port(profile),
-                    Port(replace(profile, drop={}, mark={})),
-                )
-            )
-        )
+        FORMATS[to](Switch((Port(profile), Port(replace(profile, drop={}, mark={})))))
     with pytest.raises(Unsayable, match=r"speeds in whole Mbit/s|no such port-speed"):
         FORMATS[to](Switch((Port(profile, ("Ethernet0|3",), 25.0000001e9),)))
     assert "25GB" in SPEEDS

@@ -13,10 +13,7 @@ def _classes(scheduler: str, first: Table, second: Table) -> Curve:
     ]
     rows: Rows = []
     for rate in range(1, 13):
-        flows = [
-            cbr("a", f"{rate} Mbit/s", into="first"),
-            cbr("b", "10 Mbit/s", into="second"),
-        ]
+        flows = [cbr("a", f"{rate} Mbit/s", into="first"), cbr("b", "10 Mbit/s", into="second")]
         made = experiment({"scheduler": scheduler, "classes": classes}, flows, seconds=10).run(1)
         got = {row.keys["flow"]: row.values["throughput"][0] / 1e6 for row in made.rows("flows")}
         rows += [

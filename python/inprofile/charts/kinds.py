@@ -198,15 +198,7 @@ def row(
     own = [float(v) for v in values]
     e = estimate(own, bounds)
     lo, hi = e.ci95 or (e.mean, e.mean)
-    return {
-        "scheme": scheme,
-        "seeds": list(seeds),
-        "values": own,
-        "mean": e.mean,
-        "lo": lo,
-        "hi": hi,
-        **more,
-    }
+    return {"scheme": scheme, "seeds": list(seeds), "values": own, "mean": e.mean, "lo": lo, "hi": hi, **more}
 
 
 def bars(rows: Rows, schemes: Sequence[str], *, x: str | None = None, y: str, height: int = 190) -> Spec:

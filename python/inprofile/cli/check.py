@@ -33,11 +33,7 @@ if TYPE_CHECKING:
 
 @guarded
 def check(
-    file: File,
-    set_: Set = None,
-    mechanism: Own = None,
-    threads_per_run: PerRun = 1,
-    json_: Json = False,
+    file: File, set_: Set = None, mechanism: Own = None, threads_per_run: PerRun = 1, json_: Json = False
 ) -> None:
     """Check an experiment: draw its topology, print every effective value, and warn of what looks odd."""
     scenario = open_scenario(file, set_)

@@ -193,11 +193,7 @@ def resumable(cache: Path, runs: int) -> Iterator[Told]:
 
     told = Told("", runs, lambda *_: None)
     try:
-        with (
-            terminable(),
-            full_disk(cache),
-            _shown(Console(stderr=True), "runs", words_first=False) as show,
-        ):
+        with terminable(), full_disk(cache), _shown(Console(stderr=True), "runs", words_first=False) as show:
             told = Told("", runs, show)
             yield told
     except KeyboardInterrupt as error:

@@ -12,19 +12,7 @@ import typer
 
 from ..run.live import NotLive, hindrance
 from ..run.storage import check_place
-from .common import (
-    File,
-    Json,
-    Out,
-    Refused,
-    Set,
-    Trace,
-    emit,
-    guarded,
-    open_scenario,
-    say,
-    seeds_of,
-)
+from .common import File, Json, Out, Refused, Set, Trace, emit, guarded, open_scenario, say, seeds_of
 from .execution import progress
 from .run import as_json, as_text
 
@@ -39,8 +27,7 @@ INSIDE = "INPROFILE_INSIDE_UNSHARE"
 def live(
     file: File,
     seeds: Annotated[
-        str | None,
-        typer.Option(metavar="N|A..B", help="Seeds to run: N for 1 … N, or a range; default: 1."),
+        str | None, typer.Option(metavar="N|A..B", help="Seeds to run: N for 1 … N, or a range; default: 1.")
     ] = None,
     set_: Set = None,
     out: Out = None,

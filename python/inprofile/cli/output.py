@@ -69,11 +69,7 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
     "run": [
         _of(
             "Every metric over the seeds.",
-            {
-                **_RUN,
-                "warnings": {"type": "array", "items": _ref("problem")},
-                "expected_packets": _WHOLE,
-            },
+            {**_RUN, "warnings": {"type": "array", "items": _ref("problem")}, "expected_packets": _WHOLE},
             levels=_TABLES,
             kinds=_TABLES,
         )
@@ -155,9 +151,7 @@ _COMMANDS: dict[str, list[dict[str, Any]]] = {
         _of("The page as a file.", {"file": _TEXT, "left_out": {}}),
     ],
     "trace": [_of("What was written.", {"file": _TEXT})],
-    "export": [
-        _of("What was written.", {"folder": _TEXT, "files": _TEXTS, "rows": {}}, unsaid=_TEXTS),
-    ],
+    "export": [_of("What was written.", {"folder": _TEXT, "files": _TEXTS, "rows": {}}, unsaid=_TEXTS)],
     "plot": [_of("What was drawn.", {"file": _TEXT, "inches": {}})],
     "pack": [
         _of(

@@ -129,13 +129,7 @@ def sell(
     with _kept_in(place, runs, made_by(backend, jobs, slurm_set, place)) as (where, count):
         try:
             answer = found_for(
-                market,
-                who,
-                margin=room,
-                backend=where,
-                place=place / RUNS,
-                progress=_tell,
-                count=count,
+                market, who, margin=room, backend=where, place=place / RUNS, progress=_tell, count=count
             )
         except MarketError as error:
             raise Refused(visible(str(error))) from None
@@ -209,15 +203,7 @@ def tree(
     _tell(f"About {runs:,} runs.")
     announce([(network.scenario, runs)], jobs, kept=place / RUNS)
     with _kept_in(place, runs, made_by(backend, jobs, slurm_set, place)) as (where, count):
-        answer = fits(
-            network,
-            kinds,
-            seeds=seeds,
-            backend=where,
-            place=place / RUNS,
-            tell=_tell,
-            count=count,
-        )
+        answer = fits(network, kinds, seeds=seeds, backend=where, place=place / RUNS, tell=_tell, count=count)
     found = as_json(answer)
     with full_disk(place / RUNS):
         write_whole(place / _ANSWER, (json.dumps(found, indent=1) + "\n").encode())

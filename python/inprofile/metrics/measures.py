@@ -116,10 +116,7 @@ def _from_arrays(found: Mapping[str, NDArray[Any]]) -> Measures:
         name, _, part = key.partition(":")
         traces.setdefault(name, {})[part] = array
     return Measures(
-        seeds,
-        kinds["value"],
-        {name: Trace(**parts) for name, parts in traces.items()},
-        kinds["flows"],
+        seeds, kinds["value"], {name: Trace(**parts) for name, parts in traces.items()}, kinds["flows"]
     )
 
 

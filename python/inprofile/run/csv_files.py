@@ -204,9 +204,7 @@ def tables_of(title: str, result: Runs) -> Iterator[Table]:
     yield Table(f"{title}: what flows got. {seeds}", "flows", columns)
 
 
-def _flows(
-    result: Runs,
-) -> tuple[list[str], list[float | None], list[Mapping[str, Estimate]]]:
+def _flows(result: Runs) -> tuple[list[str], list[float | None], list[Mapping[str, Estimate]]]:
     rows = Rows("flows", result.flows)
     if len(rows) <= _MOST_FLOWS:
         each = list(rows)

@@ -67,12 +67,7 @@ class Captured:
 
 
 def write_capture(
-    scenario: Runnable,
-    path: str | Path,
-    at: Sequence[str] = (),
-    *,
-    seed: int = 1,
-    snaplen: int | None = None,
+    scenario: Runnable, path: str | Path, at: Sequence[str] = (), *, seed: int = 1, snaplen: int | None = None
 ) -> Captured:
     """Run one seed and write the packets at these links (default: where the experiment measures) as pcapng.
 

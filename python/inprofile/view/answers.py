@@ -159,11 +159,7 @@ def figures(result: Result, seed: int) -> dict[str, Any]:
             )
             if _number(value) is not None
         },
-        "flows": {
-            "flow": flows["flow"].to_pylist(),
-            "group": flows["group"].to_pylist(),
-            **columns,
-        },
+        "flows": {"flow": flows["flow"].to_pylist(), "group": flows["group"].to_pylist(), **columns},
         "units": {c: unit_of(c) for c in names},
     }
 

@@ -223,10 +223,7 @@ def application(
         ),
         Route("/api/means", query(lambda r: sweeps.means(folder(), r.query_params["id"]))),
         Route("/api/packets", query(lambda r: packets(*traced(r.query_params), r.query_params))),
-        Route(
-            "/api/packet",
-            query(lambda r: packet(*traced(r.query_params), int(r.query_params["packet"]))),
-        ),
+        Route("/api/packet", query(lambda r: packet(*traced(r.query_params), int(r.query_params["packet"])))),
         Route("/api/passage", query(passage)),
         Route("/api/router", query(router)),
         Route("/api/knobs", query(lambda r: whatif.start(scenario(r.query_params)))),

@@ -216,11 +216,7 @@ def _panel(paper: Paper, sweep: Entry, panel: Panel, topology: str, charts: Char
     shown = {}
     for measure, label, factor in SHOWN[:1] if sweep.flag("when") else SHOWN:
         rows = [
-            {
-                "scheme": named[s],
-                "value": p["value"],
-                **dict(zip(("mean", "lo", "hi"), figures, strict=True)),
-            }
+            {"scheme": named[s], "value": p["value"], **dict(zip(("mean", "lo", "hi"), figures, strict=True))}
             for p in points
             for s, f in p["schemes"].items()
             for figures in [[x / factor for x in f[measure]]]

@@ -91,11 +91,7 @@ def _d6(v: View) -> list[Comparison]:
     kinds = (("standard deviation", "_packets", "packets"), ("relative standard deviation", "", ""))
     of = (
         (v.pair("equal"), "drops", {"_packets": "spread_packets", "": "spread_drops"}),
-        (
-            v.pair("unequal"),
-            "drops · RTT/avgRTT",
-            {"_packets": "spread_goal_packets", "": "spread_goal"},
-        ),
+        (v.pair("unequal"), "drops · RTT/avgRTT", {"_packets": "spread_goal_packets", "": "spread_goal"}),
     )
     why = 'a quarter of RED\'s: "uniformly"'
     whole = [

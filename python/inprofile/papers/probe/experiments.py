@@ -43,13 +43,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     seconds = QUICK if quick else SECONDS if full or paper.top.flag("coarse") else SHORT
     batches = [
         [
-            _job(
-                paper,
-                study,
-                Cell(setup.id, topology.id, scheme, "", study.id, str(at)),
-                seeds,
-                seconds,
-            )
+            _job(paper, study, Cell(setup.id, topology.id, scheme, "", study.id, str(at)), seeds, seconds)
             for scheme in _schemes(paper, study, topology, setup, full)
             for at in thresholds(paper, study, setup, quick, full)
         ]

@@ -288,10 +288,7 @@ def _seen(report: Report, charts: Charts, setup: Entry) -> Figure:
     chart = f"Fig. 2 and 6-{setup.id}"
     charts[chart] = curve(
         [*rows, *lines],
-        [
-            *_names(report),
-            *(f"{n}, fitted" for n in _names(report)),
-        ],
+        [*_names(report), *(f"{n}, fitted" for n in _names(report))],
         x="profile (kbit/s)",
         y="average of OUT packets (packets)",
     )
@@ -355,10 +352,7 @@ def _figure_9(report: Report, charts: Charts, setup: Entry, step: Entry) -> Figu
     profile = [{"scheme": "Profile", "x": x, "mean": x, "lo": x, "hi": x} for x in ends]
     chart = f"Fig. 9-{step.id}-{own}"
     charts[chart] = curve(
-        [*rows, *profile],
-        [*_names(report), "Profile"],
-        x="profile (Mbit/s)",
-        y="throughput (Mbit/s)",
+        [*rows, *profile], [*_names(report), "Profile"], x="profile (Mbit/s)", y="throughput (Mbit/s)"
     )
     return Figure(chart, setup.title, f"Steps of {step.id} Mbit/s")
 

@@ -135,9 +135,7 @@ class Ranking:
 
 
 def rank(
-    found: Mapping[str, Mapping[str, Sequence[float]]],
-    higher: Mapping[str, bool],
-    seeds: Sequence[int],
+    found: Mapping[str, Mapping[str, Sequence[float]]], higher: Mapping[str, bool], seeds: Sequence[int]
 ) -> dict[str, Ranking]:
     """Rankings of one experiment, by measure, from `found`: by measure and scheme, one value a seed.
 

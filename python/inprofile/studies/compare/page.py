@@ -34,11 +34,7 @@ DELAY = "queueing delay (ms)"
 def write(comparison: Comparison, out: Path) -> Path:
     """Write `compare/index.html`, its data beside it, and the overview; return the page's path."""
     folder = out / "compare"
-    data = {
-        "short": list(in_short(comparison)),
-        "advice": advice(comparison),
-        **comparison.to_json(),
-    }
+    data = {"short": list(in_short(comparison)), "advice": advice(comparison), **comparison.to_json()}
     # All of it first: who is interrupted here keeps the earlier page whole.
     texts = {
         f"settings/{one.study.id}-{best.scheme.id}.toml": best.experiment
@@ -204,11 +200,7 @@ def _view(comparison: Comparison, one: Compared, charts: Charts) -> dict[str, An
             f"{titles[s]} ({_reach(f.reach)})" for s, f in one.frontiers.items() if s not in one.reaching
         ],
         "charts": [
-            {
-                "name": _frontiers(one, titles, m, charts),
-                "title": m.title,
-                "text": m.text,
-            }
+            {"name": _frontiers(one, titles, m, charts), "title": m.title, "text": m.text}
             for m in measures
             if m.id in DRAWN
         ],

@@ -279,11 +279,7 @@ def _bucket(f: Facts) -> Iterator[Cause]:
             f" contract, and {_count(lost)} of its {_count(f.lost)} losses were OUT packets at {places}"
         )
     wanted = max(contract * (0.5 + f.rtt), 20 * f.packet) / 8
-    deep = {
-        "kind": "token_bucket",
-        "depth": f"{wanted:.0f} B",
-        "action": marker.get("action", "mark"),
-    }
+    deep = {"kind": "token_bucket", "depth": f"{wanted:.0f} B", "action": marker.get("action", "mark")}
     yield Cause(
         "shallow bucket", f"{held} {what}", {f"flows.{f.group}.marker": deep}, share=_SOME * lost / f.lost
     )

@@ -91,12 +91,7 @@ def confirmation(share: float, level: float = LEVEL / CANDIDATES) -> tuple[int, 
 
 
 def confirmed(
-    question: Question,
-    bench: Bench,
-    candidate: Tried,
-    number: int,
-    level: float,
-    tell: Callable[[str], None],
+    question: Question, bench: Bench, candidate: Tried, number: int, level: float, tell: Callable[[str], None]
 ) -> Confirmed:
     """Run a candidate on fresh seeds, until the test is decided."""
     wanted, allowed = confirmation(question.goal.kept, level)

@@ -59,10 +59,7 @@ def _grid(
 ) -> list[dict[str, Any]]:
     """Rows from the fastest link down."""
     return [
-        {
-            "rate": rate,
-            "cells": [cell(found[rate, rtt]) if (rate, rtt) in found else None for rtt in rtts],
-        }
+        {"rate": rate, "cells": [cell(found[rate, rtt]) if (rate, rtt) in found else None for rtt in rtts]}
         for rate in reversed(rates)
     ]
 

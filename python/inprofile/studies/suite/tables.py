@@ -112,10 +112,7 @@ def tables(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
             "variant": variant_title(suite, definition, variant),
             "measures": [title(m) for m in measures],
             "rows": [
-                {
-                    "title": suite.title(e.cell.contestant),
-                    "cells": [cell(e, m) for m in measures],
-                }
+                {"title": suite.title(e.cell.contestant), "cells": [cell(e, m) for m in measures]}
                 for e in entries
             ],
         }
@@ -290,14 +287,7 @@ def as_text(suite: Suite) -> str:
     parts = ["\n".join(head), *([text_table(heading, body)] if body else [])]
     for definition in made.definitions:
         if definition.matrix is not None and (rows := overview(suite, definition)):
-            heads = [
-                "",
-                "",
-                "median ratio",
-                "range",
-                "between 1/2 and 2",
-                "highest p99 delay of the first",
-            ]
+            heads = ["", "", "median ratio", "range", "between 1/2 and 2", "highest p99 delay of the first"]
             heads += ["… of the second", "lowest utilisation"]
             parts.append(
                 f"{definition.section} {definition.id}: {definition.text}\n{text_table(heads, rows)}"

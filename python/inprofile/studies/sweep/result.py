@@ -301,11 +301,7 @@ class Sweep(Sequence[Setting]):
         """Heading and rows as text, a row a setting."""
         shown = metrics or [m for m in DEFAULT_METRICS if m in self.metrics]
         body = [
-            [
-                *s.shown.values(),
-                str(s.seeds),
-                *(str(s.metrics[m]) if m in s.metrics else "–" for m in shown),
-            ]
+            [*s.shown.values(), str(s.seeds), *(str(s.metrics[m]) if m in s.metrics else "–" for m in shown)]
             for s in self[:MOST_ROWS]
         ]
         if len(self) > MOST_ROWS:

@@ -97,8 +97,7 @@ class Ns2Late(Ns2Failed):
         """`timeout` in seconds."""
         self.code = -signal.SIGKILL
         RuntimeError.__init__(
-            self,
-            f"ns-2 did not finish within {timeout:g} s and was stopped; --timeout sets a longer limit",
+            self, f"ns-2 did not finish within {timeout:g} s and was stopped; --timeout sets a longer limit"
         )
 
 
@@ -253,9 +252,7 @@ def compare(ours: Iterable[bytes], theirs: Iterable[bytes]) -> Comparison:
         if our != plain:
             before = list(recent)
             divergence = Divergence(
-                same + 1,
-                _texts([o for o, _ in before], our),
-                _texts([t for _, t in before], their),
+                same + 1, _texts([o for o, _ in before], our), _texts([t for _, t in before], their)
             )
             return Comparison(same, f"{checksum:08x}", divergence)
         same += 1

@@ -201,10 +201,7 @@ def _curve(curve: Curve | None, limit: int) -> str:
 
 
 def outcomes(
-    port: Port,
-    traffic: Traffic,
-    jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    port: Port, traffic: Traffic, jobs: int | None = None, progress: Callable[[int, int], None] | None = None
 ) -> list[Outcome]:
     """Run every case; `progress(finished, all)` counts runs.
 

@@ -81,10 +81,7 @@ def add_sonic(tree: dict[str, Any], queue: str, buffer: Buffer) -> bool:
 
 def openconfig_fields(buffer: Buffer) -> dict[str, Any]:
     """Leaves of a queue of a buffer-allocation-profile."""
-    fields: dict[str, Any] = {
-        "dedicated-buffer": str(buffer.reserved),
-        "use-shared-buffer": buffer.shares,
-    }
+    fields: dict[str, Any] = {"dedicated-buffer": str(buffer.reserved), "use-shared-buffer": buffer.shares}
     if buffer.static is not None:
         fields["shared-buffer-limit-type"] = f"openconfig-qos:{_STATIC}"
         fields["static-shared-buffer-limit"] = buffer.static

@@ -230,8 +230,5 @@ def refuse(faults: Sequence[str]) -> None:
         raise Unsayable("\n".join(lines))
 
 
-FORMATS: Mapping[str, Callable[[Switch], Tree]] = {
-    "sonic": sonic_tree,
-    "openconfig": openconfig_tree,
-}
+FORMATS: Mapping[str, Callable[[Switch], Tree]] = {"sonic": sonic_tree, "openconfig": openconfig_tree}
 """By the name that `inprofile wred --to` has."""
