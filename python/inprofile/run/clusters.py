@@ -14,15 +14,15 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..own.engine import __version__, engine_digest
 from ..own.registry import files, load_classes
-from .pieces import Gathered, Piece, pack, unpack
-from .pool import BackendError, Runnable, Task, chunked, run_each
+from .pieces import Gathered, pack, unpack
+from .pool import Backend, BackendError, Beat, Done, Names, Runnable, Task, Tasks, chunked, run_each
 from .storage import write_whole
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _batch(tasks: Sequence[Task], tables: Sequence[str], *, trace: bool = False)
     return Batch(tuple(texts), made, __version__, engine_digest(), brought, tuple(tables), trace, read)
 
 
-class Dask:
+class Dask(Backend):
     """The workers of a Dask cluster, by its scheduler's address."""
 
     together = 16_384
@@ -181,21 +181,8 @@ class Dask:
         for found in there.values():
             _same(__version__, engine_digest(), tuple(found))
 
-    def begin(self, work: str, done: Callable[[Piece], None]) -> None:
-        """Nothing has to be made ready: workers send what they make."""
-
-    def end(self) -> None:
-        """Nothing is left on the cluster."""
-
     def run(
-        self,
-        tasks: Sequence[Task],
-        tables: Sequence[str],
-        done: Callable[[Piece], None],
-        beat: Callable[[int], None],
-        *,
-        trace: bool = False,
-        whole: bool = False,
+        self, tasks: Tasks, tables: Names, done: Done, beat: Beat, *, trace: bool = False, whole: bool = False
     ) -> None:
         """See `pool.Backend`. A batch whose worker dies goes to another one."""
         import distributed
@@ -255,7 +242,7 @@ def run_into(batch: Batch, inbox: str) -> str:
     return str(place)
 
 
-class Slurm:
+class Slurm(Backend):
     """SLURM's array jobs, by submitit; the folder beside `out`, where they leave their runs, all nodes share.
 
     What the jobs have made is taken up by the same command also where it was killed while they ran.
@@ -291,7 +278,7 @@ class Slurm:
         except (RuntimeError, NameError, TypeError, ValueError, KeyError) as error:
             raise BackendError(f"submitit refuses: {error}") from None
 
-    def begin(self, work: str, done: Callable[[Piece], None]) -> None:
+    def begin(self, work: str, done: Done) -> None:
         """Take up what jobs of the same work made after its command had been killed."""
         self._inbox = self._place / work[:16]
         self._inbox.mkdir(parents=True, exist_ok=True)
@@ -299,14 +286,7 @@ class Slurm:
             done(unpack(place.read_bytes(), str(place)))
 
     def run(
-        self,
-        tasks: Sequence[Task],
-        tables: Sequence[str],
-        done: Callable[[Piece], None],
-        beat: Callable[[int], None],
-        *,
-        trace: bool = False,
-        whole: bool = False,
+        self, tasks: Tasks, tables: Names, done: Done, beat: Beat, *, trace: bool = False, whole: bool = False
     ) -> None:
         """See `pool.Backend`. A batch whose job fails is sent again."""
         packets = sum(task.packets * len(task.seeds) for task in tasks)
@@ -342,13 +322,8 @@ class Slurm:
             self._children.clear()
         shutil.rmtree(self._place, ignore_errors=True)
 
-    def close(self) -> None:
-        """Nothing is held."""
 
-
-def _collect(
-    sent: list[tuple[Any, Batch]], inbox: Path, done: Callable[[Piece], None], beat: Callable[[int], None]
-) -> list[tuple[Batch, str]]:
+def _collect(sent: list[tuple[Any, Batch]], inbox: Path, done: Done, beat: Beat) -> list[tuple[Batch, str]]:
     """Take what the jobs put into the inbox; the batches that failed, each with the reason."""
     failed = []
     made = 0

@@ -84,24 +84,24 @@ class Task:
     """How many data packets one of the runs is expected to send."""
 
 
+Tasks, Names = Sequence[Task], Sequence[str]
+Done, Beat = Callable[[Piece], None], Callable[[int], None]
+
+
 class Backend(Protocol):
     """Where runs are made."""
 
     together: int
     """How many runs it is given at a time, about."""
 
-    def begin(self, work: str, done: Callable[[Piece], None]) -> None:
-        """Get ready for the work of this digest; `done` takes what an interrupted one has left elsewhere."""
+    def begin(self, work: str, done: Done) -> None:
+        """Get ready for the work of this digest; `done` takes what an interrupted one has left elsewhere.
+
+        Nothing has to be made ready, is left or is held unless a back end says so.
+        """
 
     def run(
-        self,
-        tasks: Sequence[Task],
-        tables: Sequence[str],
-        done: Callable[[Piece], None],
-        beat: Callable[[int], None],
-        *,
-        trace: bool = False,
-        whole: bool = False,
+        self, tasks: Tasks, tables: Names, done: Done, beat: Beat, *, trace: bool = False, whole: bool = False
     ) -> None:
         """Make all of the runs, and have these tables of them.
 
@@ -117,7 +117,7 @@ class Backend(Protocol):
         """Let go of other machines, however it ended."""
 
 
-class Local:
+class Local(Backend):
     """This process, on some threads."""
 
     together = 1024
@@ -136,24 +136,8 @@ class Local:
         self._under_way = under_way
         self._per_run = threads_per_run
 
-    def begin(self, work: str, done: Callable[[Piece], None]) -> None:
-        """Nothing has to be made ready here."""
-
-    def end(self) -> None:
-        """Nothing is left here."""
-
-    def close(self) -> None:
-        """Nothing is held here."""
-
     def run(
-        self,
-        tasks: Sequence[Task],
-        tables: Sequence[str],
-        done: Callable[[Piece], None],
-        beat: Callable[[int], None],
-        *,
-        trace: bool = False,
-        whole: bool = False,
+        self, tasks: Tasks, tables: Names, done: Done, beat: Beat, *, trace: bool = False, whole: bool = False
     ) -> None:
         """See `Backend`."""
         runs = sum(len(task.seeds) for task in tasks)
