@@ -2,10 +2,12 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from forked import SHORT, inprofile_
 from inprofile.own import registry
 
 
@@ -28,3 +30,12 @@ def _mechanisms_as_before() -> Iterator[None]:
     yield
     registry._REGISTERED.clear()
     registry._REGISTERED.update(before)
+
+
+@pytest.fixture(scope="session")
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the starter, `e.toml`, and its result over three seeds, `r`."""
+    place = tmp_path_factory.mktemp("cli")
+    inprofile_("new", "e", cwd=place)
+    inprofile_("run", "e.toml", *SHORT, "--seeds", "3", "--out", "r", cwd=place)
+    return place

@@ -25,6 +25,8 @@ import pytest
 
 SECONDS = 120
 """A bound on time that only what has no end passes, also on a busy machine."""
+SHORT = ["--set", "duration=20 s", "--set", 'measure={ from = "5 s", to = "20 s" }']
+"""Of the starter."""
 LOADED = ["pyarrow.parquet", "pydantic.type_adapter", "rich.table", "scipy.special"]
 LOADED += [f"inprofile.{one}" for one in ("experiment.topology", "metrics.summary", "run.results")]
 LOADED += [f"inprofile.cli.{command}" for command in ("check", "explain", "pack", "reference", "run")]
@@ -45,6 +47,14 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
             raise subprocess.TimeoutExpired(arguments, SECONDS)
         texts = [Path(file).read_text("utf-8") for file in files]
         return subprocess.CompletedProcess(arguments, process.exitcode, *texts)
+
+
+def inprofile_(*arguments: str, cwd: Path, code: int = 0) -> tuple[str, str]:
+    """Standard output and standard error of one command; its exit code has to be `code`."""
+    done = command(*arguments, cwd=cwd)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
 
 
 def _run(arguments: tuple[str, ...], cwd: Path, out: str, err: str) -> None:

@@ -15,32 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 import inprofile
-from forked import command
+from forked import SHORT, inprofile_
 from inprofile.cli import app
 from inprofile.cli.commands import COMMANDS
 from inprofile.cli.common import Refused, seeds_of
 from inprofile.experiment.mechanisms import keys
 from inprofile.experiment.scenario import from_bytes
 from wrong_files import WrongFile, wrong_files
-
-SHORT = ["--set", "duration=20 s", "--set", 'measure={ from = "5 s", to = "20 s" }']
-
-
-def inprofile_(*arguments: str, cwd: Path, code: int = 0) -> tuple[str, str]:
-    """Standard output and standard error of one command; its exit code has to be `code`."""
-    done = command(*arguments, cwd=cwd)
-    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the starter, `e.toml`, and its result over three seeds, `r`."""
-    place = tmp_path_factory.mktemp("cli")
-    inprofile_("new", "e", cwd=place)
-    inprofile_("run", "e.toml", *SHORT, "--seeds", "3", "--out", "r", cwd=place)
-    return place
 
 
 def test_the_version_is_the_package_s(tmp_path: Path) -> None:
@@ -122,8 +103,8 @@ def test_new_says_as_json_what_it_wrote(tmp_path: Path) -> None:
 # run
 
 
-def test_run_prints_metrics_flows_and_queues(folder: Path) -> None:
-    out, err = inprofile_("run", "e.toml", *SHORT, "--seeds", "3", cwd=folder)
+def test_run_prints_metrics_flows_and_queues(starter: Path) -> None:
+    out, err = inprofile_("run", "e.toml", *SHORT, "--seeds", "3", cwd=starter)
     assert err == ""
     lines = out.splitlines()
     assert lines[0] == "Four flows with a contract share a link: seeds 1–3"
@@ -143,40 +124,10 @@ def test_run_prints_metrics_flows_and_queues(folder: Path) -> None:
     assert "dropped and RTOs over the whole run" in before["flow"]
 
 
-def test_run_as_json_has_what_programs_build_on(folder: Path) -> None:
-    out, err = inprofile_("run", "e.toml", *SHORT, "--seeds", "2..4", "--json", cwd=folder)
-    assert err == ""
-    found = json.loads(out)
-    assert set(found) == {
-        "format", "scenario", "seeds", "metrics", "delays", "flow_times", "groups", "flows", "queues",
-        "markers", "conservation", "provenance", "warnings", "expected_packets", "contracts",
-    }  # fmt: skip
-    assert found["seeds"] == [2, 3, 4]
-    assert found["conservation"] is True
-    assert {
-        "fi", "goodput", "throughput", "lambda_in", "lambda_out", "utilisation", "queue_mean", "delay_mean",
-        "loss_in", "loss_out", "drops", "edge_drops", "timeouts", "retransmissions",
-    } <= set(found["metrics"])  # fmt: skip
-    for metric in found["metrics"].values():
-        assert {"unit", "mean", "ci95", "n", "values", "point", "window", "header"} <= set(metric)
-        assert metric["ci95"][0] <= metric["mean"] <= metric["ci95"][1]
-        assert metric["n"] == len(metric["values"]) == 3
-        assert metric["window"] == {"from": "5 s", "to": "20 s"}
-    assert [flow["flow"] for flow in found["flows"]] == [f"assured.{i}" for i in range(4)]
-    assert found["flows"][1]["contract"] == 400e3
-    assert found["flows"][1]["contract_kept"]["name"] == "assured.1"
-    assert found["contracts"]["experiment"]["runs_all_kept"]["of"] == 3
-    assert found["contracts"]["best_effort"] is None
-    assert [g["group"] for g in found["groups"]] == ["assured"]
-    assert found["warnings"] == []
-    assert found["provenance"]["seeds"] == [2, 3, 4]
-    assert found["provenance"]["version"] == inprofile.__version__
-
-
-def test_one_seed_has_no_interval(folder: Path) -> None:
-    found = json.loads(inprofile_("run", "e.toml", *SHORT, "--seeds", "7..7", "--json", cwd=folder)[0])
+def test_one_seed_has_no_interval(starter: Path) -> None:
+    found = json.loads(inprofile_("run", "e.toml", *SHORT, "--seeds", "7..7", "--json", cwd=starter)[0])
     assert found["metrics"]["fi"]["ci95"] == [None, None]
-    out = inprofile_("run", "e.toml", *SHORT, "--seeds", "7..7", cwd=folder)[0]
+    out = inprofile_("run", "e.toml", *SHORT, "--seeds", "7..7", cwd=starter)[0]
     assert re.search(r"^fi +0\.\d+ +1 ", out, re.MULTILINE)
 
 
@@ -184,9 +135,19 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path, folder: Path) -> None:
+def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path, starter: Path) -> None:
     for jobs in ("1", "2"):
-        arguments = [str(folder / "e.toml"), *SHORT, "--seeds", "5", "--trace", "--jobs", jobs, "--out", jobs]
+        arguments = [
+            str(starter / "e.toml"),
+            *SHORT,
+            "--seeds",
+            "5",
+            "--trace",
+            "--jobs",
+            jobs,
+            "--out",
+            jobs,
+        ]
         inprofile_("run", *arguments, cwd=tmp_path)
     one, two = files(tmp_path / "1"), files(tmp_path / "2")
     assert len(one) == 12
@@ -194,36 +155,36 @@ def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path, folder: Path) -
     assert inprofile.read(tmp_path / "1").verdicts.num_rows > 1000
 
 
-def test_a_run_in_parts_writes_the_same_bytes_and_says_so(tmp_path: Path, folder: Path) -> None:
+def test_a_run_in_parts_writes_the_same_bytes_and_says_so(tmp_path: Path, starter: Path) -> None:
     said = []
     for threads in "12":
-        arguments = [str(folder / "e.toml"), *SHORT, "--seeds", "1", "-j2", "--threads-per-run", threads]
+        arguments = [str(starter / "e.toml"), *SHORT, "--seeds", "1", "-j2", "--threads-per-run", threads]
         said.append(inprofile_("run", *arguments, "--out", threads, cwd=tmp_path)[1])
     assert files(tmp_path / "1") == files(tmp_path / "2")
-    out, _ = inprofile_("check", str(folder / "e.toml"), "--threads-per-run", "2", cwd=tmp_path)
+    out, _ = inprofile_("check", str(starter / "e.toml"), "--threads-per-run", "2", cwd=tmp_path)
     (sentence,) = re.findall("Each run in .*", out)
     assert sentence.startswith(("Each run in 2 parts: lookahead ", "Each run in one piece: waiting and what"))
     assert "Each run in" in said[1]
     assert "Each run in" not in said[0]
 
 
-def test_out_replaces_an_earlier_result_whole(folder: Path, tmp_path: Path) -> None:
+def test_out_replaces_an_earlier_result_whole(starter: Path, tmp_path: Path) -> None:
     for seeds, place in (("3", "r"), ("2", "r"), ("2", "fresh")):
-        inprofile_("run", str(folder / "e.toml"), *SHORT, "--seeds", seeds, "--out", place, cwd=tmp_path)
+        inprofile_("run", str(starter / "e.toml"), *SHORT, "--seeds", seeds, "--out", place, cwd=tmp_path)
     assert files(tmp_path / "r") == files(tmp_path / "fresh")
 
 
-def test_out_refuses_a_folder_with_other_things_before_it_runs(folder: Path, tmp_path: Path) -> None:
+def test_out_refuses_a_folder_with_other_things_before_it_runs(starter: Path, tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "thesis.tex").write_text("mine")
-    err = inprofile_("run", str(folder / "e.toml"), "--out", "r", cwd=tmp_path, code=2)[1]
+    err = inprofile_("run", str(starter / "e.toml"), "--out", "r", cwd=tmp_path, code=2)[1]
     assert "thesis.tex" in err
     assert [p.name for p in (tmp_path / "r").iterdir()] == ["thesis.tex"]
 
 
-def test_the_result_written_is_the_result_printed(folder: Path) -> None:
-    shown = json.loads(inprofile_("run", "e.toml", *SHORT, "--seeds", "3", "--json", cwd=folder)[0])
-    written = inprofile.read(folder / "r")
+def test_the_result_written_is_the_result_printed(starter: Path) -> None:
+    shown = json.loads(inprofile_("run", "e.toml", *SHORT, "--seeds", "3", "--json", cwd=starter)[0])
+    written = inprofile.read(starter / "r")
     assert shown["metrics"]["fi"]["values"] == list(written.summary()["fi"].values.values())
     assert shown["scenario"]["digest"] == written.provenance.digest
 
@@ -258,8 +219,8 @@ def test_the_result_written_is_the_result_printed(folder: Path) -> None:
         (["reproduce", "no-such-paper"], "no-such-paper"),
     ],
 )
-def test_bad_input_is_refused_with_a_reason(folder: Path, arguments: list[str], says: str) -> None:
-    out, err = inprofile_(*arguments, cwd=folder, code=2)
+def test_bad_input_is_refused_with_a_reason(starter: Path, arguments: list[str], says: str) -> None:
+    out, err = inprofile_(*arguments, cwd=starter, code=2)
     assert out == ""
     assert says in re.sub(r"[│╭╰╮╯─]|\s+", " ", err).replace("  ", " ") or says in err
 
@@ -279,9 +240,9 @@ def test_text_that_is_not_utf_8_is_refused_with_its_place(tmp_path: Path) -> Non
     assert "UTF-8" in err
 
 
-def test_interrupted_it_writes_nothing_and_says_so(folder: Path, tmp_path: Path) -> None:
+def test_interrupted_it_writes_nothing_and_says_so(starter: Path, tmp_path: Path) -> None:
     long = ["--set", "duration=390000 s", "--set", 'measure={ from = "1 s", to = "390000 s" }']
-    asked = [sys.executable, "-m", "inprofile", "run", str(folder / "e.toml"), *long, "--out", "r"]
+    asked = [sys.executable, "-m", "inprofile", "run", str(starter / "e.toml"), *long, "--out", "r"]
     running = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stderr
     foretold = running.stderr.readline()
@@ -317,8 +278,8 @@ def test_a_wrong_file_is_refused_with_its_message(
 # check
 
 
-def test_check_draws_the_topology_and_every_value(folder: Path) -> None:
-    out, err = inprofile_("check", "e.toml", cwd=folder)
+def test_check_draws_the_topology_and_every_value(starter: Path) -> None:
+    out, err = inprofile_("check", "e.toml", cwd=starter)
     assert err == ""
     assert re.search(r"│ assured × 4 │  marked by token_bucket", out)
     assert re.search(r"│  bottleneck: 3 Mbit/s, 10 ms, rio 60 packets", out)
@@ -329,91 +290,35 @@ def test_check_draws_the_topology_and_every_value(folder: Path) -> None:
     assert "No warnings." in out
 
 
-def test_check_warns_of_what_is_allowed_but_odd(folder: Path) -> None:
+def test_check_warns_of_what_is_allowed_but_odd(starter: Path) -> None:
     sold = ["--set", 'flows.assured.contract="2 Mbit/s"']
-    out = inprofile_("check", "e.toml", *sold, cwd=folder)[0]
+    out = inprofile_("check", "e.toml", *sold, cwd=starter)[0]
     assert "1 warning" in out
     assert "8 Mbit/s, more than the 3 Mbit/s" in out
-    found = json.loads(inprofile_("check", "e.toml", *sold, "--json", cwd=folder)[0])
+    found = json.loads(inprofile_("check", "e.toml", *sold, "--json", cwd=starter)[0])
     assert [w["severity"] for w in found["warnings"]] == ["warning"]
     assert found["effective"]["title"] == "Four flows with a contract share a link"
 
 
-def test_a_limit_rule_that_nobody_wrote_says_where_it_is_from(folder: Path) -> None:
+def test_a_limit_rule_that_nobody_wrote_says_where_it_is_from(starter: Path) -> None:
     queue = 'links.bottleneck.queue={ aqm = "drop_tail", limit = "%s packets"%s }'
     ns2 = ["--set", 'tcp.profile="ns2"']
-    out = inprofile_("check", "e.toml", *ns2, "--set", queue % (9, ""), cwd=folder)[0]
+    out = inprofile_("check", "e.toml", *ns2, "--set", queue % (9, ""), cwd=starter)[0]
     assert re.search(r"bottleneck +limit .*\n +limit_rule = ns2, as tcp\.profile is\n", out)
     written = queue % (9, ', limit_rule = "ns2"')
-    out = inprofile_("check", "e.toml", *ns2, "--set", written, cwd=folder)[0]
+    out = inprofile_("check", "e.toml", *ns2, "--set", written, cwd=starter)[0]
     assert re.search(r"bottleneck +limit .*\n +limit_rule = ns2 *\n", out)
-    err = inprofile_("check", "e.toml", *ns2, "--set", queue % (1, ""), cwd=folder, code=2)[1]
+    err = inprofile_("check", "e.toml", *ns2, "--set", queue % (1, ""), cwd=starter, code=2)[1]
     assert 'under [tcp] profile = "ns2" a drop-tail queue of n packets holds n - 1' in err
     assert 'limit_rule = "waiting"' in err
-    listed = inprofile_("list", "drop_tail", cwd=folder)[0]
+    listed = inprofile_("list", "drop_tail", cwd=starter)[0]
     assert '[tcp] profile = "ns2"' in " ".join(listed.split())
 
 
 # list, schema
 
 
-def test_list_shows_every_mechanism_with_its_parameters(tmp_path: Path) -> None:
-    out = inprofile_("list", cwd=tmp_path)[0]
-    found = json.loads(inprofile_("list", "--json", cwd=tmp_path)[0])["mechanisms"]
-    assert {m["kind"] for m in found} == {"marker", "aqm", "scheduler"}
-    for mechanism in found:
-        assert mechanism["name"] in out
-        assert mechanism["source"] in " ".join(out.split())
-        for parameter in mechanism["parameters"]:
-            assert parameter["name"] in out
-    only = inprofile_("list", "red", cwd=tmp_path)[0]
-    assert "max_th" in only
-    assert "token_bucket" not in only
-
-
-def test_list_has_every_congestion_control(tmp_path: Path) -> None:
-    found = json.loads(inprofile_("list", "--json", cwd=tmp_path)[0])["tcp"]
-    controls = inprofile.schema()["properties"]["tcp"]["properties"]["congestion"]["enum"]
-    assert set(controls) <= {law["name"] for law in found}
-    assert {"rack", "prr", "hystart", "hystart++"} <= {law["name"] for law in found}
-    out = " ".join(inprofile_("list", "cubic", cwd=tmp_path)[0].split())
-    assert 'RFC 9438 congestion = "cubic"' in out
-    assert "token_bucket" not in out
-
-
-def test_the_schema_is_json_and_knows_every_mechanism(tmp_path: Path) -> None:
-    out = inprofile_("schema", cwd=tmp_path)[0]
-    assert json.loads(out) == inprofile.schema()
-    for mechanism in inprofile.mechanisms():
-        assert f'"{mechanism.name}"' in out
-    assert json.loads(inprofile_("schema", "--json", cwd=tmp_path)[0]) == inprofile.schema()
-
-
 # explain
-
-
-def test_explain_says_in_words_and_a_picture_why(folder: Path) -> None:
-    out, err = inprofile_("explain", "r", "--flow", "assured.3", cwd=folder)
-    assert err == ""
-    assert out.startswith("assured.3, 3 seeds\n")
-    assert "Its contract is 800 kbit/s; it got" in out
-    assert re.search(r"^  delivered +█{40} 9\d\.\d % +\d+", out, re.MULTILINE)
-    assert "Congestion window of seed 1" in out
-    assert inprofile_("explain", "r", "--flow", "3", cwd=folder)[0] == out
-
-
-def test_explain_as_json_accounts_for_every_packet(folder: Path) -> None:
-    found: dict[str, Any] = json.loads(inprofile_("explain", "r", "--flow", "0", "--json", cwd=folder)[0])
-    assert found["flow"] == "assured.0"
-    assert sum(part["share"] for part in found["packets"]) == pytest.approx(1)
-    assert len(found["findings"]) >= 4
-
-
-def test_explain_of_a_file_runs_it_and_has_the_figures_behind_losses(folder: Path) -> None:
-    out = inprofile_("explain", "e.toml", *SHORT, "--flow", "3", cwd=folder)[0]
-    assert out.startswith("assured.3, seed 1\n")
-    assert "Values behind its losses" in out
-    assert re.search(r"bottleneck, early: avg \d", out)
 
 
 # seeds
@@ -469,26 +374,26 @@ def test_the_shell_completes_commands(tmp_path: Path) -> None:
     assert completed("schema --j", tmp_path) == ["--json"]
 
 
-def test_the_shell_completes_keys_of_the_file(folder: Path) -> None:
-    assert completed("run e.toml --set links.b", folder)[0].startswith("links.bottleneck.")
-    assert completed("run e.toml --seeds 2 --set links.bottleneck.queue.in.max_t", folder) == [
+def test_the_shell_completes_keys_of_the_file(starter: Path) -> None:
+    assert completed("run e.toml --set links.b", starter)[0].startswith("links.bottleneck.")
+    assert completed("run e.toml --seeds 2 --set links.bottleneck.queue.in.max_t", starter) == [
         "links.bottleneck.queue.in.max_th="
     ]
-    assert completed("sweep e.toml --axis tcp.profile=", folder) == [
+    assert completed("sweep e.toml --axis tcp.profile=", starter) == [
         "tcp.profile=rfc",
         "tcp.profile=linux",
         "tcp.profile=ns2",
     ]
     # Of a file that cannot be read the lists' tables go by their numbers.
-    assert completed("run nothing.toml --set links.0.q", folder) == [
+    assert completed("run nothing.toml --set links.0.q", starter) == [
         "links.0.queue.aqm=",
         "links.0.queue.scheduler=",
     ]
 
 
-def test_keys_that_are_completed_are_taken(folder: Path) -> None:
+def test_keys_that_are_completed_are_taken(starter: Path) -> None:
     """Each that has a value in the file is taken with that value."""
-    text = (folder / "e.toml").read_text("utf-8")
+    text = (starter / "e.toml").read_text("utf-8")
     tree = tomllib.loads(text)
     taken = []
     for key in keys(tree):

@@ -19,6 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 import inprofile
+from forked import SHORT, inprofile_
 from inprofile.cli import app
 from inprofile.cli.commands import COMMANDS
 from inprofile.cli.output import FORMAT, output_schema
@@ -148,3 +149,65 @@ def test_no_color_leaves_colours_out_and_only_them(file: Path) -> None:
     written = on_a_terminal(file.parent, "check", "mine.toml", TERM="xterm-256color", NO_COLOR="1")
     assert b"bottleneck: 3 Mbit/s" in written
     assert not COLOUR.search(written)
+
+
+def test_run_as_json_has_what_programs_build_on(starter: Path) -> None:
+    out, err = inprofile_("run", "e.toml", *SHORT, "--seeds", "2..4", "--json", cwd=starter)
+    assert err == ""
+    found = json.loads(out)
+    assert set(found) == {
+        "format", "scenario", "seeds", "metrics", "delays", "flow_times", "groups", "flows", "queues",
+        "markers", "conservation", "provenance", "warnings", "expected_packets", "contracts",
+    }  # fmt: skip
+    assert found["seeds"] == [2, 3, 4]
+    assert found["conservation"] is True
+    assert {
+        "fi", "goodput", "throughput", "lambda_in", "lambda_out", "utilisation", "queue_mean", "delay_mean",
+        "loss_in", "loss_out", "drops", "edge_drops", "timeouts", "retransmissions",
+    } <= set(found["metrics"])  # fmt: skip
+    for metric in found["metrics"].values():
+        assert {"unit", "mean", "ci95", "n", "values", "point", "window", "header"} <= set(metric)
+        assert metric["ci95"][0] <= metric["mean"] <= metric["ci95"][1]
+        assert metric["n"] == len(metric["values"]) == 3
+        assert metric["window"] == {"from": "5 s", "to": "20 s"}
+    assert [flow["flow"] for flow in found["flows"]] == [f"assured.{i}" for i in range(4)]
+    assert found["flows"][1]["contract"] == 400e3
+    assert found["flows"][1]["contract_kept"]["name"] == "assured.1"
+    assert found["contracts"]["experiment"]["runs_all_kept"]["of"] == 3
+    assert found["contracts"]["best_effort"] is None
+    assert [g["group"] for g in found["groups"]] == ["assured"]
+    assert found["warnings"] == []
+    assert found["provenance"]["seeds"] == [2, 3, 4]
+    assert found["provenance"]["version"] == inprofile.__version__
+
+
+def test_list_shows_every_mechanism_with_its_parameters(tmp_path: Path) -> None:
+    out = inprofile_("list", cwd=tmp_path)[0]
+    found = json.loads(inprofile_("list", "--json", cwd=tmp_path)[0])["mechanisms"]
+    assert {m["kind"] for m in found} == {"marker", "aqm", "scheduler"}
+    for mechanism in found:
+        assert mechanism["name"] in out
+        assert mechanism["source"] in " ".join(out.split())
+        for parameter in mechanism["parameters"]:
+            assert parameter["name"] in out
+    only = inprofile_("list", "red", cwd=tmp_path)[0]
+    assert "max_th" in only
+    assert "token_bucket" not in only
+
+
+def test_list_has_every_congestion_control(tmp_path: Path) -> None:
+    found = json.loads(inprofile_("list", "--json", cwd=tmp_path)[0])["tcp"]
+    controls = inprofile.schema()["properties"]["tcp"]["properties"]["congestion"]["enum"]
+    assert set(controls) <= {law["name"] for law in found}
+    assert {"rack", "prr", "hystart", "hystart++"} <= {law["name"] for law in found}
+    out = " ".join(inprofile_("list", "cubic", cwd=tmp_path)[0].split())
+    assert 'RFC 9438 congestion = "cubic"' in out
+    assert "token_bucket" not in out
+
+
+def test_the_schema_is_json_and_knows_every_mechanism(tmp_path: Path) -> None:
+    out = inprofile_("schema", cwd=tmp_path)[0]
+    assert json.loads(out) == inprofile.schema()
+    for mechanism in inprofile.mechanisms():
+        assert f'"{mechanism.name}"' in out
+    assert json.loads(inprofile_("schema", "--json", cwd=tmp_path)[0]) == inprofile.schema()

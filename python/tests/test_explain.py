@@ -7,10 +7,13 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import causes
 import pytest
 
+from forked import SHORT as BRIEF
+from forked import inprofile_
 from inprofile import STARTER, parse
 from inprofile.cli import app
 from inprofile.experiment.scenario import Scenario
@@ -186,3 +189,27 @@ def test_the_drawn_cases_are_the_same_every_time_and_can_run() -> None:
     assert first == again
     assert len(set(first)) == 30
     assert next(causes.drawn(36)).canonical not in first
+
+
+def test_explain_says_in_words_and_a_picture_why(starter: Path) -> None:
+    out, err = inprofile_("explain", "r", "--flow", "assured.3", cwd=starter)
+    assert err == ""
+    assert out.startswith("assured.3, 3 seeds\n")
+    assert "Its contract is 800 kbit/s; it got" in out
+    assert re.search(r"^  delivered +█{40} 9\d\.\d % +\d+", out, re.MULTILINE)
+    assert "Congestion window of seed 1" in out
+    assert inprofile_("explain", "r", "--flow", "3", cwd=starter)[0] == out
+
+
+def test_explain_as_json_accounts_for_every_packet(starter: Path) -> None:
+    found: dict[str, Any] = json.loads(inprofile_("explain", "r", "--flow", "0", "--json", cwd=starter)[0])
+    assert found["flow"] == "assured.0"
+    assert sum(part["share"] for part in found["packets"]) == pytest.approx(1)
+    assert len(found["findings"]) >= 4
+
+
+def test_explain_of_a_file_runs_it_and_has_the_figures_behind_losses(starter: Path) -> None:
+    out = inprofile_("explain", "e.toml", *BRIEF, "--flow", "3", cwd=starter)[0]
+    assert out.startswith("assured.3, seed 1\n")
+    assert "Values behind its losses" in out
+    assert re.search(r"bottleneck, early: avg \d", out)

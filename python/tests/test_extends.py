@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import inprofile
+from forked import inprofile_
 from inprofile import STARTER, ScenarioError
 from inprofile.cli import main
 from inprofile.experiment.dump import inline, written
@@ -20,7 +21,6 @@ from inprofile.experiment.scenario import Scenario
 from inprofile.experiment.traces import TraceError, opportunities, with_trace
 from inprofile.studies.sweep.axes import axis_of
 from inprofile.studies.sweep.plan import make, scenario_of
-from test_cli import inprofile_
 
 PACKAGE = Path(inprofile.__file__).parent
 EXPERIMENTS = [

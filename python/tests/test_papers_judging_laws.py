@@ -19,11 +19,24 @@ from hypothesis import strategies as st
 import inprofile
 from inprofile import papers
 from inprofile.metrics.measures import Measures
-from inprofile.metrics.stats import SHARE, p_above, power_of, seeds_needed
+from inprofile.metrics.stats import SHARE, UNLIKE, p_above, power_of, seeds_needed
 from inprofile.papers.judge import Comparison, Finding, Verdict, judge
 from inprofile.papers.pairing import paired, ratios, same_seeds
 from inprofile.studies.reproduce.pilot import SEEDS, sized
-from papers_synthetic import HOLDS, comparison, least, number, one, outcome
+from papers_synthetic import (
+    HOLDS,
+    NOISE,
+    OPEN,
+    OPPOSITE,
+    UP,
+    comparison,
+    least,
+    number,
+    one,
+    outcome,
+    several,
+    verdict,
+)
 
 samples = st.lists(st.floats(-3, 3).map(lambda x: round(x, 3)), min_size=2, max_size=12)
 
@@ -341,3 +354,41 @@ def test_a_seed_that_may_be_judged_is_refused() -> None:
     assert min(SEEDS) > 40
     with pytest.raises(ValueError, match="is one that will be judged"):
         sized([finding(Comparison("x", [1.0, 2.0], "above"))], (1, 2))
+
+
+def test_no_p_is_larger_than_one() -> None:
+    for side in ("above", "below"):
+        for values in ([0.5] * 3, [0.0] * 3, UP, NOISE):
+            judged = one(comparison(values, side)).comparisons[0]
+            assert 0 <= judged.p <= 1 >= judged.p_opposite >= 0
+
+
+def test_no_effect_is_not_shown_by_two_seeds_that_happen_to_agree() -> None:
+    for n, expected in ((2, "open"), (5, "open"), (6, "no_effect")):
+        for value in (0.0, 0.01):
+            judged = one(comparison([value] * n, effect=least(0.5), bounds=UNLIKE)).comparisons[0]
+            assert judged.outcome == expected
+
+
+def test_a_printed_number_that_cannot_tell_is_not_counted_match_or_miss() -> None:
+    tells, silent = number(1.1, rival=[5.0, 5.1]), number(1.1, rival=[1.0, 1.1])
+    missed, wrong = number(2.0, rival=[1.0, 1.1]), number(2.0, rival=[5.0, 5.1])
+    judged = one(HOLDS, numbers=[tells, silent, missed, wrong])
+    assert [n.inside for n in judged.numbers] == [True, False, False, False]
+    assert (judged.inside, judged.counted) == (1, 2)
+    assert (
+        "1 of 2 printed numbers in our prediction intervals; 2 printed numbers not counted, match or miss."
+        in judged.summary
+    )
+    assert (
+        "the scheme that it is compared with, 1.05, lies in ours too, which cannot tell the two apart"
+        in judged.why
+    )
+
+
+def test_a_placebo_never_makes_a_verdict_better() -> None:
+    weak = comparison([1.0, 2.0, -0.1, 1.4, 0.6, 0.8])
+    same = replace(weak, placebos={"blind": NOISE})
+    assert verdict(weak, *several(OPEN, 4)) == verdict(same, *several(OPEN, 4)) == Verdict.NOT_SHOWN
+    against = several(OPPOSITE, 4)
+    assert verdict(weak, *against) == verdict(same, *against) == Verdict.OPPOSITE

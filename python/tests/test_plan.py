@@ -20,7 +20,6 @@ from inprofile import Scenario, load
 from inprofile.cli import app
 from inprofile.metrics.quantity import pm
 from inprofile.metrics.stats import estimate
-from inprofile.run.ledger import Ledger
 from inprofile.run.pool import Local
 from inprofile.run.storage import FolderInUse
 from inprofile.studies.plan import Answer, Goal, Question, plan, read_question
@@ -361,67 +360,6 @@ def test_what_is_too_much_says_how_long_it_would_take_and_what_makes_it_less(fol
     assert all(option in options for option in proposed)
 
 
-def varied(question: Question) -> list[Scenario]:
-    """Three short experiments."""
-    short = question.scenario.with_({"duration": "3 s", "measure": {"from": "1 s"}})
-    return [short.with_({"links.uplink.queue.limit": f"{n} packets"}) for n in (20, 40, 80)]
-
-
-def bench(question: Question, place: Path | None) -> Bench:
-    return Bench(question.scenario, place, Local(1), lambda _: None)
-
-
-def test_settings_that_did_not_finish_in_order_keep_their_runs(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    question = read_question(folder / "four.toml")
-    first, second, third = varied(question)
-    keep = Bench._keep
-    killed = bench(question, tmp_path / "runs")
-    with monkeypatch.context() as patched:
-        # The second setting's run is still under way when the process is killed.
-        patched.setattr(Bench, "_keep", lambda self, piece, by: keep(self, piece.without({(1, 1)}), by))
-        with pytest.raises(KeyError):
-            killed.run([(first, [1]), (second, [1]), (third, [1])])
-    killed.close()
-    asked = [(first, [1, 2]), (second, [1, 2]), (third, [1, 2])]
-    again = bench(question, tmp_path / "runs")
-    assert again.kept_before == 2
-    found = again.run(asked)
-    again.close()
-    assert [repr(runs) for runs in found] == [repr(runs) for runs in bench(question, None).run(asked)]
-
-
-def test_a_disk_that_is_full_at_the_end_of_a_second_plan_loses_none_of_the_firsts_runs(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    question = read_question(folder / "four.toml")
-    first, second, _ = varied(question)
-    made = bench(question, tmp_path / "runs")
-    made.run([(first, [1, 2])])
-    made.finish()
-    made.close()
-    made = bench(question, tmp_path / "runs")
-    made.run([(second, [1])])
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "_enter", full)
-        with pytest.raises(OSError, match="No space"):
-            made.finish()
-        with pytest.raises(OSError, match="No space"):
-            made.close()
-    again = bench(question, tmp_path / "runs")
-    assert again.kept_before >= 2
-    again.run([(first, [1, 2]), (second, [1])])
-    again.finish()
-    again.close()
-    assert len(list((tmp_path / "runs" / "runs").iterdir())) == 1
-    assert bench(question, tmp_path / "runs").kept_before == 3
-
-
 def test_files_of_an_earlier_answer_in_the_folder_go(tmp_path: Path, found: Answer) -> None:
     for name in ("police.tc", "tc.sh"):
         (tmp_path / name).write_text("# of an answer with policers")
@@ -439,20 +377,6 @@ def test_a_customers_price_has_its_interval_over_the_same_seeds(found: Answer) -
     price = pm(estimate(less.tolist()), "bit/s")
     assert f"One more in gold costs best effort {price}." in as_text(found)
     assert "±" in price
-
-
-def test_a_full_disk_says_that_runs_are_kept_and_how_to_go_on(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Ledger, "_enter", full)
-    out = tmp_path / "p"
-    ran = CliRunner().invoke(app, ["plan", str(folder / "four.toml"), "--trials", "4", "--out", str(out)])
-    assert ran.exit_code == 2, ran.output
-    assert "No space left on device. Make room, and give the same command again." in ran.stderr
-    assert f"Finished runs are kept in {out / 'runs'}" in ran.stderr
 
 
 def test_a_folder_of_something_else_is_left_alone(folder: Path) -> None:
@@ -479,3 +403,7 @@ def test_a_goal_may_be_written_in_one_line_or_not_at_all(folder: Path) -> None:
     (folder / "line.toml").write_text(head, "utf-8")
     question = read_question(folder / "line.toml")
     assert (question.goal, question.router) == (Goal(), Router())
+
+
+def bench(question: Question, place: Path | None) -> Bench:
+    return Bench(question.scenario, place, Local(1), lambda _: None)

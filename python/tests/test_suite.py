@@ -20,7 +20,6 @@ from inprofile.studies.suite import (
     plan,
     read,
     suite,
-    write_files,
 )
 from inprofile.studies.suite.contestants import _scaled, left_out, settings
 from inprofile.studies.suite.measure import TITLES, better, measure, title
@@ -377,78 +376,6 @@ def test_a_mean_time_has_beside_it_how_many_it_is_of() -> None:
     assert cell(Entry(entry.cell, none, None), "completion:15kB")["text"] == "– (0 completed, 16 unfinished)"
 
 
-def test_neither_threads_nor_a_cache_change_a_byte(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    out, _ = small
-    again = ({"jobs": 1, "cache": None}, {"jobs": 2, "cache": out / "cache"})
-    for i, how in enumerate(again):
-        suite(aqms=["codel"], scenarios=["mild"], quick=True, out=tmp_path / str(i), **how)  # type: ignore[arg-type]
-        for name in ("results.json", "measures.csv", "index.html", "report.txt"):
-            one, other = (folder / "rfc7928" / name for folder in (out, tmp_path / str(i)))
-            assert one.read_bytes() == other.read_bytes(), name
-
-
-def test_files_can_be_changed_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "mine"
-    write_files(ABOUT, folder)
-    path = folder / "mild.toml"
-    path.write_text(path.read_text("utf-8").replace("count    = 6", "count    = 2"), "utf-8")
-    made = plan(aqms=["pie"], scenarios=["mild"], files=folder)
-    assert all(s.check().effective["flows_in_all"] == 2 for s in made.work.values())
-    path.write_text("title = 1", "utf-8")
-    with pytest.raises(inprofile.ScenarioError):
-        plan(scenarios=["mild"], files=folder)
-
-
-def test_experiments_of_ones_own_are_not_written_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "mild.toml").write_text("# my own, of a week's work")
-    with pytest.raises(SystemExit) as left:
-        main(["suite", "rfc7928", "--files", str(tmp_path)])
-    assert left.value.code == 2
-    assert "other files under the suite's names (mild.toml)" in capsys.readouterr().err
-    assert (tmp_path / "mild.toml").read_text() == "# my own, of a week's work"
-    assert len(list(tmp_path.iterdir())) == 1
-    # What is as the suite has it may be there.
-    (tmp_path / "mild.toml").write_text((ABOUT.folder / "mild.toml").read_text("utf-8"))
-    with pytest.raises(SystemExit):
-        main(["suite", "rfc7928", "--files", str(tmp_path)])
-    assert (tmp_path / "suite.toml").exists()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("[runs]", "[run]", "suite.toml: runs is missing"),
-        ('title   = "RFC 7928', '# title   = "RFC 7928', "suite.toml: title is missing"),
-        ("[runs]", "runs]", "suite.toml: this is no TOML"),
-        (
-            '"goodput", "fi", "delay_mean"',
-            '"godput", "fi"',
-            'there is no measure "godput": choose from goodput',
-        ),
-        (
-            "RFC 7928: Characterization Guidelines for Active Queue Management",
-            "?",
-            "write inprofile suite l4s",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_changed_table_is_said_before_anything_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
-) -> None:
-    write_files(ABOUT, tmp_path)
-    path = tmp_path / "suite.toml"
-    new = read("l4s").title if new == "?" else new
-    path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
-    with pytest.raises(SystemExit) as left:
-        main(
-            ["suite", "rfc7928", "--files", str(tmp_path), "--quick", "--aqm", "codel", "--scenario", "mild"]
-        )
-    assert left.value.code == 2
-    assert said in capsys.readouterr().err
-
-
 def test_the_command_says_what_it_would_run(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["suite", "rfc7928", "--plan", "--json", "--aqm", "codel,pie", "--scenario", "8.2.2"])
@@ -496,3 +423,13 @@ def test_goodput_has_its_distribution_beside_the_delays() -> None:
 def test_the_tail_of_the_delay_is_in_the_tables_of_congestion(name: str) -> None:
     shares = [m for m in definition(name).measures if m.startswith("delay_p")]
     assert shares == ["delay_p50", "delay_p90", "delay_p99", "delay_p99_9"]
+
+
+def test_neither_threads_nor_a_cache_change_a_byte(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    out, _ = small
+    again = ({"jobs": 1, "cache": None}, {"jobs": 2, "cache": out / "cache"})
+    for i, how in enumerate(again):
+        suite(aqms=["codel"], scenarios=["mild"], quick=True, out=tmp_path / str(i), **how)  # type: ignore[arg-type]
+        for name in ("results.json", "measures.csv", "index.html", "report.txt"):
+            one, other = (folder / "rfc7928" / name for folder in (out, tmp_path / str(i)))
+            assert one.read_bytes() == other.read_bytes(), name

@@ -15,14 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 import inprofile
-from inprofile import FolderInUse, Range, ResultError, ScenarioError, SeedsError, SweepError, sweep
+from forked import inprofile_
+from inprofile import FolderInUse, ResultError, ScenarioError, sweep
 from inprofile.cli import app
 from inprofile.experiment.dump import written
 from inprofile.metrics.contracts import BY_RUN
 from inprofile.run import ledger as ledgers
 from inprofile.run import pool
 from inprofile.studies.sweep.plan import looks, until_of
-from test_cli import inprofile_
 
 SHORT = {
     "duration": "2 s",
@@ -55,34 +55,6 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # what is written
-
-
-def test_senders_by_name_are_an_axis(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(written(BASE, "short"))
-    asked = ["sweep", "mine.toml", "--tcp", "cubic,bbr", "--seeds", "2", "--out", "s", "--json"]
-    made = json.loads(inprofile_(*asked, cwd=tmp_path)[0])
-    assert [s["names"] for s in made["settings"]] == [{"tcp": "cubic"}, {"tcp": "bbr"}]
-    found = inprofile.read_sweep(tmp_path / "s")
-    senders = [found.scenario(i).check().effective["flows"][0]["tcp"]["congestion"] for i in range(2)]
-    assert senders == ["cubic", "bbr"]
-    for wrong, said in (("cubic,cubic", "given twice"), ("vegas", 'there is no sender "vegas"')):
-        asked = ["sweep", "mine.toml", "--tcp", wrong, "--out", "t"]
-        assert said in inprofile_(*asked, cwd=tmp_path, code=2)[1]
-
-
-def test_names_of_values_are_what_is_shown(tmp_path: Path) -> None:
-    key = "links.bottleneck.queue.limit"
-    named = sweep(BASE, {key: {"short": "5 packets", "long": "50 packets"}}, tmp_path / "r", seeds=2)
-    bare = sweep(BASE, {key: ["5 packets", "50 packets"]}, tmp_path / "b", seeds=2)
-    assert [row[0] for row in named.rows()[1]] == ["short", "long"]
-    assert named.axis(key) == (["short", "long"], "")
-    assert set(named.table("flows")[key].to_pylist()) == {"short", "long"}
-    assert named[1].to_json()["names"] == {key: "long"}
-    assert named[1].values == bare[1].values == {key: "50 packets"}
-    # The runs are the same, and so is what is written of values without names.
-    assert named[1].metrics == bare[1].metrics
-    assert "names" not in bare.head
-    assert '"long"' in str(named.plot.to_dict()).replace("'", '"')
 
 
 def test_every_run_is_there_once_as_a_run_of_its_own_has_it(unbroken: Path) -> None:
@@ -323,44 +295,6 @@ def test_a_setting_that_cannot_run_is_named_before_anything_runs(
 
 
 @pytest.mark.parametrize(
-    ("axes", "more", "says"),
-    [
-        ({}, {}, "nothing is varied"),
-        ({"a": ["1", "1"]}, {}, "given twice"),
-        ({"a": []}, {}, "no value"),
-        ({"a": "1"}, {}, "give a list"),
-        ({"seeds": [1, 2]}, {}, "seeds is no axis"),
-        (RATES, {"design": "cube"}, "grid, list, lhs, sobol"),
-        (RATES, {"design": "sobol"}, "--samples 64"),
-        (RATES, {"samples": 3}, "for the designs lhs and sobol"),
-        ({**RATES, "b": ["1"]}, {"design": "list"}, "links.bottleneck.rate has 3, b has 1"),
-        ({"a": Range(1, 2)}, {}, "how many values"),
-        (RATES, {"until": {"fii": 0.1}, "seeds": 20}, "did you mean fi?"),
-        (RATES, {"until": {"goodput": "3 ms"}, "seeds": 20}, "has the unit bit/s"),
-        (RATES, {"until": {"fi": 0}, "seeds": 20}, "write METRIC=HALF_WIDTH"),
-        (RATES, {"until": {"fi": 0.1}, "seeds": 10}, "--seeds 100"),
-    ],
-)  # fmt: skip
-def test_what_does_not_fit_is_refused(
-    tmp_path: Path, axes: dict[str, list[str]], more: dict[str, object], says: str
-) -> None:
-    with pytest.raises(SweepError) as refused:
-        sweep(BASE, axes, tmp_path / "r", **more)  # type: ignore[arg-type]
-    assert says in str(refused.value)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_range_says_how_many_values_it_may_have() -> None:
-    with pytest.raises(SweepError, match="give 2 to 100,000 values"):
-        Range(1, 2, count=100_000_000)
-
-
-def test_seeds_are_checked_as_everywhere(tmp_path: Path) -> None:
-    with pytest.raises(SeedsError):
-        sweep(BASE, RATES, tmp_path / "r", seeds=0)
-
-
-@pytest.mark.parametrize(
     ("changed", "says"),
     [
         ({"experiment": BASE.with_({"links.bottleneck.delay": "11 ms"})}, "another experiment"),
@@ -478,14 +412,6 @@ def test_the_command_prints_a_row_a_setting_and_draws_them(tmp_path: Path) -> No
     for setting in found["settings"]:
         lo, hi = setting["metrics"]["fi"]["ci95"]
         assert 0 <= lo <= setting["metrics"]["fi"]["mean"] <= hi <= 1
-
-
-def test_samples_are_drawn_along_every_axis(tmp_path: Path) -> None:
-    axes = {"links.bottleneck.rate": Range(1, 3, "Mbit/s"), "links.bottleneck.queue.w_q": Range(0.001, 0.1)}
-    found = sweep(BASE, axes, tmp_path / "r", design="lhs", samples=4, seeds=2)
-    drawn = json.dumps(found.plot.to_dict())
-    assert '"title": "rate (Mbit/s)"' in drawn
-    assert '"title": "w_q"' in drawn
 
 
 def test_a_metric_that_is_none_is_refused_before_anything_runs(tmp_path: Path) -> None:
