@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inprofile import Result
+from inprofile.experiment.mechanisms import sender
 from inprofile.experiment.scenario import Scenario, load
-from inprofile.experiment.senders import sender
 from inprofile.metrics.measures import Measures, by_flow, rows
 from inprofile.metrics.stats import FREE, SHARE, estimate
 from inprofile.run.experiments import Experiment, measure_all
@@ -72,10 +72,7 @@ LINKS: Mapping[str, Mapping[str, object]] = {
         "flows.best-effort.count": 40,
         "flows.assured.contract": contracts(0.25, 40),
     },
-    "40 Mbit/s, 20 flows": {
-        "links.bottleneck.rate": "40 Mbit/s",
-        "flows.assured.contract": contracts(4, 10),
-    },
+    "40 Mbit/s, 20 flows": {"links.bottleneck.rate": "40 Mbit/s", "flows.assured.contract": contracts(4, 10)},
 }
 
 

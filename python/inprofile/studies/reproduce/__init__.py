@@ -120,7 +120,7 @@ def reproduce(
     beside it are `results.json` and `measures.csv`, and `figures` ("svg" or "pdf") adds every figure fit to
     print. `<out>/index.html` has the verdicts of all papers reproduced there. A page shows the atlas in
     the paper's folder; with `atlas` one with as many points is computed, shown, and written beside the page.
-    Likewise `senders` with every scheme and claim under today's TCP senders (`papers.today`).
+    Likewise `senders` with every scheme and claim under today's TCP senders (`papers.rerun`).
 
     Raises `papers.UnknownPaperError`, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """

@@ -1,6 +1,6 @@
 """The page: a paper's own sections and charts put into the common frame, everything inline.
 
-A paper under today's TCP senders (`papers.today`), as its page and the overview show it.
+A paper under today's TCP senders (`papers.rerun`), as its page and the overview show it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ....papers import Paper, parameters, verdicts
 from ....papers.advice import advice_of
 from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict, earlier
 from ....papers.judge_text import aligned, claimed_words, least_words, per
-from ....papers.today import OWN, own_title
+from ....papers.rerun import OWN, own_title
 from ....papers.verdicts import BECAUSE
 from .atlas import atlas_context, too_few_seeds
 
