@@ -84,8 +84,10 @@ class Task:
     """How many data packets one of the runs is expected to send."""
 
 
-Tasks, Names = Sequence[Task], Sequence[str]
-Done, Beat = Callable[[Piece], None], Callable[[int], None]
+Tasks = Sequence[Task]
+Names = Sequence[str]
+Done = Callable[[Piece], None]
+Beat = Callable[[int], None]
 
 
 class Backend(Protocol):
@@ -99,6 +101,7 @@ class Backend(Protocol):
 
         Nothing has to be made ready, is left or is held unless a back end says so.
         """
+        return
 
     def run(
         self, tasks: Tasks, tables: Names, done: Done, beat: Beat, *, trace: bool = False, whole: bool = False
@@ -112,9 +115,11 @@ class Backend(Protocol):
 
     def end(self) -> None:
         """Clear away what is left of the work: whoever asked for it has all of it."""
+        return
 
     def close(self) -> None:
         """Let go of other machines, however it ended."""
+        return
 
 
 class Local(Backend):

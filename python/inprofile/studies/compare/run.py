@@ -47,7 +47,7 @@ def plan(
 
     `schemes` are names, and files of schemes (`schemes.read_schemes`). `own` are names of registered classes
     of one's own that take part besides, each as a scheme of its own name. `overrides` of each file are keys
-    and values as `--set` takes them. `tcps` are senders by name (`experiment.senders`), each an experiment of
+    and values as `--set` takes them. `tcps` are senders by name (`senders.toml`), each an experiment of
     its own, in place of our default ones or of the files' `[tcp]`; `seeds` is how many.
 
     Raises `UnknownSenderError`, `UnknownSchemeError`, `SchemeFileError`, `TuneError`, `NoContractError` where

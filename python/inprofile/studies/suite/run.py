@@ -46,7 +46,7 @@ def suite(
     """Run every scenario of a suite for every contestant; write the report to `<out>/<name>`.
 
     `aqms` are contestants by name (default: all; drop-tail is always there), `scenarios` names or sections,
-    `tcp` what standard senders have, by name (the suite's, or `experiment.senders`), `files` a folder of
+    `tcp` what standard senders have, by name (the suite's, or `experiment.mechanisms`), `files` a folder of
     experiment files as `write_files` writes them. `own` are registered classes that take part besides. `jobs`
     is the number of threads, `backend` makes the runs elsewhere (`run.clusters`); neither changes anything of
     the report.

@@ -192,7 +192,7 @@ class Axis:
 
 
 def axis_of_senders(base: Scenario, names: Sequence[str]) -> Axis:
-    """The experiment's `[tcp]` with each of these senders (`experiment.senders`), by their names.
+    """The experiment's `[tcp]` with each of these senders (`experiment.mechanisms`), by their names.
 
     Raises UnknownSenderError, SweepError.
     """
