@@ -145,11 +145,7 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     rio, plus = (cells[Cell(SMALL, "table-1", scheme)] for scheme in titles(paper))
     compared = (
         ("low", f"{LOW_TITLE} (advised)", cells[larger.cell(paper.find("larger", ENTRIES["low"]))]),
-        (
-            "deep",
-            "RIO, larger buckets",
-            cells[larger.cell(paper.find("larger", ENTRIES["deep"]))],
-        ),
+        ("deep", "RIO, larger buckets", cells[larger.cell(paper.find("larger", ENTRIES["deep"]))]),
         ("rio", "RIO", rio),
         ("plus", "RI+O", plus),
         ("tight", TIGHT_TITLE, cells[Cell(SMALL, "table-1", "rio", "", *TIGHT)]),
