@@ -15,6 +15,7 @@ use crate::outcome::{Dropped, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts
 use crate::senders::Senders;
 use crate::tcp::Tally;
 use crate::view::QueueView;
+use crate::window_counts::WindowCounts;
 use crate::world::World;
 
 /// The counters over the measured window.
@@ -30,7 +31,7 @@ pub struct Accounts {
 /// All counters over the window. (Links keep their own, as theirs may run ahead of the current time.)
 #[derive(Debug, Default)]
 struct Counted {
-    flows: Vec<FlowCounts>,
+    flows: WindowCounts,
     drops: LossCounts,
     tallies: Vec<Tally>,
     edges: Vec<MarkerCounts>,
@@ -49,14 +50,14 @@ impl Counted {
         turn: u8,
     ) {
         let n = world.flows.len();
-        self.flows.resize(n, FlowCounts::default());
+        self.flows.expect(n);
         self.tallies.resize(n, Tally::default());
         self.edges.resize(world.edges.len(), MarkerCounts::default());
         if world.flows.iter().any(|f| f.marker.is_some()) {
             self.hosts.resize(n, None);
         }
-        for (counted, f) in self.flows.iter_mut().zip(&world.flows) {
-            *counted = f.counts.since(counted);
+        for (i, f) in world.flows.iter().enumerate() {
+            self.flows.change(i, |counted| *counted = f.counts.since(counted));
         }
         if let Some(control) = &world.flow_control {
             let now = control.counts(world.now.time());
@@ -67,7 +68,7 @@ impl Counted {
         }
         for (_, flow, then) in world.boundary_counts.extract_if(.., |t| t.0 == turn) {
             let now = &world.flows[flow as usize].counts;
-            self.flows[flow as usize].take_back(&now.since(&then));
+            self.flows.change(flow as usize, |counted| counted.take_back(&now.since(&then)));
         }
         let mut drops = LossCounts::of(&world.drops);
         for &(_, flow, cause) in world.pending_losses() {
@@ -118,9 +119,7 @@ impl Accounts {
         }
         take(&mut own.hosts, other.hosts, sends);
         take(&mut own.edges, other.edges, edges);
-        for (own, other) in own.flows.iter_mut().zip(&other.flows) {
-            own.add(other);
-        }
+        own.flows.add(&other.flows);
         for (flow, cause, packets) in other.drops.0 {
             *own.drops.row(flow, cause) += packets;
         }
@@ -147,17 +146,17 @@ impl Accounts {
             _ => {}
         }
         let counted = self.counted;
-        let drops = LossCounts::of(&world.drops);
 
+        // Frees memory for the outcome.
+        let tallies: Vec<Tally> = senders.tallies().collect();
+        drop(senders);
         let mut in_flight = vec![[0u32; 2]; world.flows.len()];
         for t in world.packets.iter() {
             in_flight[t.packet.flow.0 as usize][usize::from(!t.forward())] += 1;
         }
-        // Frees memory for the outcome.
-        let tallies: Vec<Tally> = senders.tallies().collect();
-        drop(senders);
         drop(world.packets);
         drop(world.calendar);
+        let drops = LossCounts::of(&world.drops);
         let window_ps = (self.window.1 - self.window.0).0 as f64;
         let mut outcome = Outcome { seed, events, ..Outcome::default() };
         let paused = world.flow_control.take().map_or(Vec::new(), |control| control.counts(now.time()));
@@ -191,7 +190,7 @@ impl Accounts {
             let [data, acks] = in_flight[i].map(u64::from);
             let flow = FlowOutcome {
                 total: f.counts,
-                window: counted.flows[i],
+                window: counted.flows.of(i),
                 dropped: drops.of_flow(i as u32),
                 window_dropped: counted.drops.of_flow(i as u32),
                 in_flight: data,

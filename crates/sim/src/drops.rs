@@ -21,15 +21,15 @@ pub struct Drops {
     rows: Vec<Row>,
 }
 
-/// Packets of one flow, lost at one place for one cause.
-#[derive(Debug)]
+/// Packets of one flow and colour, lost at one place for one cause: of a million flows each may have such a row, and rarely one more.
+#[derive(Clone, Copy, Debug)]
 struct Row {
     place: VerdictPoint,
     cause: Cause,
+    colour: Colour,
     /// The next row of the flow.
     next: u32,
-    /// By colour.
-    packets: [u64; 3],
+    packets: u64,
 }
 
 /// How many rows there is room for at first.
@@ -41,28 +41,26 @@ impl Drops {
     pub fn count(&mut self, flow: u32, place: VerdictPoint, cause: Cause, colour: Colour) {
         let mut at = self.first.get(flow as usize).copied().unwrap_or(NONE);
         while let Some(row) = self.rows.get_mut(at as usize) {
-            if row.place == place && row.cause == cause {
-                row.packets[colour as usize] += 1;
+            if row.place == place && row.cause == cause && row.colour == colour {
+                row.packets += 1;
                 return;
             }
             at = row.next;
         }
-        let mut packets = [0; 3];
-        packets[colour as usize] = 1;
-        self.begin(flow, place, cause, packets);
+        self.begin(flow, Row { place, cause, colour, next: NONE, packets: 1 });
     }
 
     /// Adds what another part of the run has lost: of other places, as each place is in one part.
     pub(crate) fn absorb(&mut self, other: &Drops) {
-        for row in other.sorted() {
-            self.begin(row.flow, row.place, row.cause, row.packets);
+        for (flow, &first) in (0..).zip(&other.first) {
+            other.list(first).for_each(|row| self.begin(flow, row));
         }
     }
 
     /// The first packets of a row.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, flow: u32, place: VerdictPoint, cause: Cause, packets: [u64; 3]) {
+    fn begin(&mut self, flow: u32, row: Row) {
         if self.first.len() <= flow as usize {
             self.first.resize(flow as usize + 1, NONE);
         }
@@ -71,20 +69,37 @@ impl Drops {
             self.rows.reserve_exact(self.rows.len() / 4 + LEAST_ROOM);
         }
         let next = std::mem::replace(&mut self.first[flow as usize], self.rows.len() as u32);
-        self.rows.push(Row { place, cause, next, packets });
+        self.rows.push(Row { next, ..row });
     }
 
-    /// All rows, in the order of flows, of a flow's in the order of places and causes.
+    /// The rows of a flow from this one on.
+    fn list(&self, first: u32) -> impl Iterator<Item = Row> {
+        let row = |at: u32| self.rows.get(at as usize).copied();
+        successors(row(first), move |r| row(r.next))
+    }
+
+    /// Losses of all flows, in the order of flows, of a flow's in the order of places and causes.
     pub fn sorted(&self) -> impl Iterator<Item = DropRow> {
-        let row = |at: u32| self.rows.get(at as usize);
         (0..).zip(&self.first).flat_map(move |(flow, &first)| {
-            let mut of_flow: Vec<DropRow> = successors(row(first), |r| row(r.next))
-                .map(|&Row { place, cause, packets, .. }| DropRow { flow, place, cause, packets })
-                .collect();
+            let mut of_flow: Vec<DropRow> = self.list(first).map(|row| alone(flow, &row)).collect();
             of_flow.sort_by_key(|row| (row.place, row.cause));
+            of_flow.dedup_by(|more, row| {
+                let same = (more.place, more.cause) == (row.place, row.cause);
+                if same {
+                    row.packets.iter_mut().zip(more.packets).for_each(|(n, m)| *n += m);
+                }
+                same
+            });
             of_flow
         })
     }
+}
+
+/// A row without those of its flow's other colours.
+fn alone(flow: u32, row: &Row) -> DropRow {
+    let mut packets = [0; 3];
+    packets[row.colour as usize] = row.packets;
+    DropRow { flow, place: row.place, cause: row.cause, packets }
 }
 
 #[cfg(test)]

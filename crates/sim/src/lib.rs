@@ -40,5 +40,6 @@ pub mod timer;
 pub mod trace;
 pub mod traffic;
 pub mod view;
+mod window_counts;
 pub mod wire;
 pub mod world;
