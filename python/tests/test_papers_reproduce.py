@@ -46,7 +46,7 @@ def test_from_plan_to_page_and_again_from_the_cache(small: Path, monkeypatch: py
     planned = work.plan("ard", quick=True, full=True)
     assert told[-1] == (planned.runs, planned.runs)
     assert told == sorted(told)
-    assert len(data["claims"]) == 27
+    assert len(data["claims"]) == 29
     sweeps = [m for m in data["measures"] if m["sweep"]]
     assert [m["value"] for m in sweeps if m["scheme"] == "ard"] == ["20 packets", "40 packets"] * 2
     assert [m["value"] for m in sweeps if m["scheme"] == "placebo"] == ["20 packets", "40 packets"] * 2
@@ -87,7 +87,7 @@ def test_interrupted_it_keeps_what_is_done_and_goes_on(small: Path) -> None:
     answer = runner.invoke(app, ["reproduce", "ard", "--quick", "--json"])
     assert answer.exit_code == 0, answer.stderr
     found = json.loads(answer.stdout)["papers"][0]
-    assert (found["paper"], len(found["claims"])) == ("ard", 27)
+    assert (found["paper"], len(found["claims"])) == ("ard", 29)
     assert kept <= {p.name for p in (small / "results" / "cache" / "ard").iterdir()}
 
 

@@ -31,7 +31,7 @@ ENTRIES = {
     "usual_deep": "printed thresholds, 1500 B",
     "one": "one count",
 }
-LOW_TITLE = "RIO, lower thresholds and larger buckets"
+LOW_TITLE = "RIO, both"
 #: Flows of a contract in the network of that name.
 TENS = 10
 #: Fig. 8: contracts of 2 Mbit/s.
@@ -144,7 +144,11 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     """What contracts and best effort get of one of today's senders, behind larger buckets and small ones."""
     rio, plus = (cells[Cell(SMALL, "table-1", scheme)] for scheme in titles(paper))
     compared = (
-        ("low", f"{LOW_TITLE} (advised)", cells[larger.cell(paper.find("larger", ENTRIES["low"]))]),
+        (
+            "low",
+            "RIO, lower thresholds and larger buckets (advised)",
+            cells[larger.cell(paper.find("larger", ENTRIES["low"]))],
+        ),
         ("deep", "RIO, larger buckets", cells[larger.cell(paper.find("larger", ENTRIES["deep"]))]),
         ("rio", "RIO", rio),
         ("plus", "RI+O", plus),

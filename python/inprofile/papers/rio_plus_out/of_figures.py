@@ -116,30 +116,36 @@ def b4(paper: Paper, cells: Cells, setup: str) -> Finding:
     compared, told = [], []
     for profile, printed in levels(paper):
         sweep = f"{profile:g} Mbit/s"
-        told.append(_kept_to(paper, cells, setup, profile, printed))
+        told.append(_kept_to(paper, cells, setup, profile))
         for level in points(cells, setup, "figure-8", sweep):
             for scheme, title in titles(paper).items():
                 m = cell_of(cells, setup, "figure-8", scheme, sweep, level)
                 judged = is_kept if int(level) <= printed.number(scheme) else is_missed
                 share = kept_share(paper, m, profile * 1e6)
                 compared.append(judged(paper, f"{title}: {sweep} at {level} %", share))
-    return Finding("B4", setup, compared, notes=[_by_scheme(paper, compared)], told="; ".join(told))
+    return Finding(
+        "B4", setup, compared, notes=[_by_scheme(paper, compared)], told=_by_both(paper, "kept to", told)
+    )
 
 
-def _kept_to(paper: Paper, cells: Cells, setup: str, profile: float, printed: Entry) -> str:
-    """Up to which subscription the mean flow is kept under each scheme, and what the paper says."""
+def _by_both(paper: Paper, what: str, told: Sequence[str]) -> str:
+    """Figures under RIO and under RI+O, in words."""
+    return f"{what} ({', '.join(titles(paper).values())}): {'; '.join(told)}"
+
+
+def _kept_to(paper: Paper, cells: Cells, setup: str, profile: float) -> str:
+    """Up to which subscription the mean flow is kept under each scheme."""
     bound, sweep = paper.top.table("bounds").number("kept"), f"{profile:g} Mbit/s"
     ours = []
-    for scheme, title in titles(paper).items():
+    for scheme in titles(paper):
         sold = 0
         for level in map(str, sorted(map(int, points(cells, setup, "figure-8", sweep)))):
             m = cell_of(cells, setup, "figure-8", scheme, sweep, level)
             if kept_share(paper, m, profile * 1e6).mean() < bound:
                 break
             sold = int(level)
-        ours.append(f"{title} to {sold} %" if sold else f"{title} at none")
-    said = ", ".join(f"{printed.number(s):g} %" if printed.number(s) else "none" for s in titles(paper))
-    return f"{sweep}: {', '.join(ours)} (paper: {said})"
+        ours.append(f"{sold} %" if sold else "none")
+    return f"{sweep} {', '.join(ours)}"
 
 
 def b5(paper: Paper, cells: Cells, setup: str) -> Finding:
@@ -158,21 +164,22 @@ def b5(paper: Paper, cells: Cells, setup: str) -> Finding:
             label = f"{where}: RI+O above RIO"
             counts = Effect(0.02 * profile, "2 % of the profile")
             compared.append(paired(runs).compare(label, f"throughput:as{i}", "above", "bit/s", effect=counts))
-    return Finding("B5", setup, compared, notes=[_by_scheme(paper, compared)], told="; ".join(told))
+    return Finding(
+        "B5", setup, compared, notes=[_by_scheme(paper, compared)], told=_by_both(paper, "first missed", told)
+    )
 
 
 def _missed_from(paper: Paper, cells: Cells, setup: str, step: Entry) -> str:
-    """From which multiple on the mean falls short under each scheme, and what the paper says."""
+    """The first multiple of which the mean falls short under each scheme."""
     bound, ours = paper.top.table("bounds").number("kept"), []
-    for scheme, title in titles(paper).items():
+    for scheme in titles(paper):
         m = cell_of(cells, setup, "figure-9", scheme, "step", step.id)
         shares = [
             m[f"throughput:as{i}"].mean() / (float(step.id) * 1e6 * (i + 1))
             for i in range(step.whole("flows"))
         ]
-        missed = next((i + 1 for i, share in enumerate(shares) if share < bound), 0)
-        ours.append(f"{title} misses {f'multiples from {missed} on' if missed else 'none'}")
-    return f"{step.id} Mbit/s: {', '.join(ours)} (paper: from {step.whole('first')} on, none)"
+        ours.append(next((str(i + 1) for i, share in enumerate(shares) if share < bound), "none"))
+    return f"{step.id} Mbit/s {', '.join(ours)}"
 
 
 def b7(paper: Paper, cells: Cells, setup: str) -> Finding:
