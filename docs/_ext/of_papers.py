@@ -331,6 +331,7 @@ def _today(paper: Paper, found: dict[str, Any]) -> str:
         " claims,"
         f" and figures with many points have fewer of them here than above{shortened}: the first column may"
         " differ from there."
+        " Comparisons without effect, which keep a claim from the word <em>mostly</em>, are not counted here."
         f"{EARLIER if shown['earlier'] else ''}"
         f"{_missing(paper, [claim['id'] for claim in shown['claims']])}"
     )
