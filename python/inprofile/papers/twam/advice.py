@@ -219,7 +219,7 @@ def picture(report: Report) -> Mapping[str, Any]:
         "TWAM + WRED": (SPARE, ALONE),
         "TWAM + DWRED": (SPARE, OURS),
         "TSW2CM + WRED": (SPARE, HIGH),
-        "TSW2CM, rates raised": (SPARE, RAISED),
+        "TSW2CM, rates raised": (SPARE, CURVE),
         "Queue per contract": ("queues", QUEUES),
     }
     rows = []
