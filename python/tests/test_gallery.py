@@ -56,7 +56,7 @@ def test_its_verdicts_and_its_atlas_are_of_it(name: str) -> None:
     most = max(share for share, _ in shares)
     first = [f.title for f in paper.factors if (most, f.id) in shares]
     said = atlas_context(atlas, paper)["foremost"]
-    assert any(f"by: {title} ({100 * most:.0f} % of" in said for title in first) or most <= 0, said
+    assert any(f"points: {title} ({100 * most:.0f} % of" in said for title in first) or most <= 0, said
     assert most > 0 or said.startswith("No factor")
 
 
