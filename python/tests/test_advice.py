@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from inprofile.studies.compare import advice as comparison
 from inprofile.studies.compare.brief import CAPTION, brief, markdown
 from inprofile.studies.compare.measure import measure
 from inprofile.studies.compare.run import plan
+from inprofile.studies.compare.schemes import Place, choose
 
 NAMES = papers.names()
 DOCS = Path(__file__).parents[2] / "docs"
@@ -270,6 +272,35 @@ def test_packets_wait_as_long_as_the_tables_caption_says() -> None:
         waits.append(1e3 * measure(result)["delay"].mean())
     assert (round(min(waits), -1), round(max(waits) / 5) * 5) == (20, 45)
     assert "With T = 48 ms, on 10 Mbit/s 40 packets of 1,500 bytes, packets wait 20 to 45 ms" in CAPTION[0][1]
+
+
+def test_t_and_buckets_do_what_is_said_below_the_table() -> None:
+    """At corners of the guide's sweeps: the least use of the link, two packets a flow, a bucket for CUBIC."""
+    swept = runpy.run_path(str(DOCS / "guides" / "contracts" / "settings.py"))
+    scenario, links, cubic = swept["scenario"], swept["LINKS"], swept["CUBIC"]
+    [wred, rio] = (choose([name])[0] for name in ("tsw2cm-wred", "rio"))
+
+    def mean(what: str, base: Scenario, values: Mapping[str, object]) -> float:
+        return float(measure(base.with_(values).run(seeds=3))[what].mean())
+
+    slow = scenario(cubic, 180, links["40 Mbit/s, 20 flows"])
+    assert mean("utilisation", slow, wred.values(Place.of(slow), 0.048)) > 0.985
+    many = scenario(cubic, 20, links["10 Mbit/s, 80 flows"])
+    left = [mean("best_effort", many, wred.values(Place.of(many), t)) for t in (0.024, 0.192)]
+    assert [round(100 * x) for x in left] == [pytest.approx(3, abs=1), pytest.approx(25, abs=1)]
+    few = scenario(
+        cubic,
+        60,
+        {"flows.assured.count": 5, "flows.assured.contract": "1 Mbit/s", "flows.best-effort.count": 15},
+    )
+    behind = rio.values(Place.of(few), 0.048)
+    assert mean("worst", few, {**behind, "flows.assured.marker.depth": "15 kB"}) == 1.0
+    said = dict(CAPTION)["How to set it"]
+    assert (
+        "with half a packet each, CUBIC flows without a contract were left 3 % of the link, with two 25 %"
+        in said
+    )
+    assert "for CUBIC and BBR a bucket of two round trips at the contract's rate is enough" in said
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if TODAY in (read(papers.load(n)) or {})])
