@@ -166,28 +166,35 @@ def contract_of(customer: Mapping[str, str]) -> int:
     return round(float(number) * {"kbit/s": 1e3, "Mbit/s": 1e6}[unit])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_pasted_for_tc_is_the_experiment_too(name: str) -> None:
-    """Red of tc reckons in bytes, and its weight from a burst (tc_red_eval_ewma)."""
-    paper = papers.load(name)
-    _, found = experiment(paper)
-    queue = queue_of(found)
-    aqm, packet = queue["aqm"]["with"], found["tcp"]["segment"] + found["tcp"]["header"]
-    for paste in pastes(paper, "tc"):
-        if " red " not in paste["text"]:
-            continue
-        words = re.search(r" red (.*)", paste["text"])
-        assert words is not None
-        said = dict(zip(words[1].split()[::2], words[1].split()[1::2], strict=True))
-        said = {key: float(value.removesuffix("mbit")) for key, value in said.items()}
-        assert said["avpkt"] == packet
-        for key, of in (("min", aqm["min_th"]), ("max", aqm["max_th"]), ("limit", queue["limit"])):
-            assert said[key] == of["packets"] * packet
-        assert said["probability"] == aqm["max_p"]
-        assert said["bandwidth"] * 1e6 == queue["rate"]
-        room = said["burst"] + 1 - said["min"] / said["avpkt"]
-        log = next(n for n in range(1, 32) if room <= (1 - (1 - 2.0**-n) ** said["burst"]) * 2**n)
-        assert 2.0**-log == pytest.approx(aqm["w_q"], rel=0.05)
+def queues_in(found: Any) -> list[Mapping[str, Any]]:
+    """Every queue in what a paper's files say."""
+    if isinstance(found, dict):
+        return [*([found] if "aqm" in found else ()), *(q for x in found.values() for q in queues_in(x))]
+    return [q for x in found for q in queues_in(x)] if isinstance(found, list) else []
+
+
+def test_what_is_pasted_for_tc_is_a_queue_that_is_run() -> None:
+    seen = set()
+    for paper in map(papers.load, NAMES):
+        run = [q for file in paper.folder.glob("*.toml") for q in queues_in(tomllib.loads(file.read_text()))]
+        lines = [
+            line
+            for p in pastes(paper, "tc")
+            for line in p["text"].splitlines()
+            if line.startswith("tc qdisc")
+        ]
+        for kind, words in re.findall(r" ((?:fq_)?codel) (limit .*)", "\n".join(lines)):
+            seen.add(kind)
+            said = dict(zip(words.split()[:-1:2], words.split()[1:-1:2], strict=True))
+            assert any(
+                q["aqm"] == kind
+                and q["limit"] == f"{said['limit']} packets"
+                and q.get("target", "5 ms").replace(" ", "") == said["target"]
+                and q.get("interval", "100 ms").replace(" ", "") == said["interval"]
+                and words.endswith("noecn") == (not q.get("ecn", False))
+                for q in run
+            ), (paper.name, words)
+    assert seen == {"codel", "fq_codel"}
 
 
 @pytest.mark.parametrize("name", NAMES)
