@@ -23,16 +23,7 @@ from inprofile import load
 ROOT = Path(__file__).parent.parent
 STORE = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "peers"
 SOURCE = ROOT / "validation" / "ns3" / "loop.cc"
-MODULES = [
-    "applications",
-    "internet",
-    "point-to-point",
-    "traffic-control",
-    "network",
-    "stats",
-    "core",
-    "bridge",
-]
+MODULES = "applications internet point-to-point traffic-control network stats core bridge"
 
 SEEDS = 5
 UTILISATION, QUEUE, DROPS = 0.08, 1.6, 4.0
@@ -190,7 +181,7 @@ def _ns3() -> tuple[Path, str]:
     if not program.exists() or program.stat().st_mtime < SOURCE.stat().st_mtime:
         options = ["-O2", "-std=c++20", f"-I{folder / 'ns3' / 'include'}", f"-L{libraries}"]
         options += [f"-Wl,-rpath,{libraries}", "-Wl,--allow-shlib-undefined"]
-        _run("g++", "-o", program, SOURCE, *options, *(f"-l{series}-{module}" for module in MODULES))
+        _run("g++", "-o", program, SOURCE, *options, *(f"-l{series}-{module}" for module in MODULES.split()))
     return program, wheel.name.split("-")[1]
 
 

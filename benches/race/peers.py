@@ -16,16 +16,7 @@ ROOT = BENCHES.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 STORE = TARGET / "peers"
 
-NS3_MODULES = [
-    "applications",
-    "internet",
-    "point-to-point",
-    "traffic-control",
-    "network",
-    "stats",
-    "core",
-    "bridge",
-]
+NS3_MODULES = "applications internet point-to-point traffic-control network stats core bridge"
 
 
 @dataclass
@@ -161,7 +152,7 @@ def compile_ns3(name: str, library: str, *options: str) -> Path:
 def ns3_of_debian(source: str) -> tuple[str, Path]:
     """Debian's library."""
     apt("libns3-dev", "g++")
-    links = [f"-lns3-{m}" for m in NS3_MODULES]
+    links = [f"-lns3-{m}" for m in NS3_MODULES.split()]
     # Its headers are C++17's: C++20 forbids how they write constructors.
     program = compile_ns3(source, "debian", "-std=c++17", *links)
     return version_of("libns3-dev").split("+")[0], program
@@ -203,7 +194,7 @@ def ns3_of_pypi(source: str) -> tuple[str, Path]:
         f"-L{libraries}",
         f"-Wl,-rpath,{libraries}",
         "-Wl,--allow-shlib-undefined",
-        *(f"-l{series}-{m}" for m in NS3_MODULES),
+        *(f"-l{series}-{m}" for m in NS3_MODULES.split()),
     )
     return wheel.name.split("-")[1], program
 

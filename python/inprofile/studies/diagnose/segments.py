@@ -238,3 +238,31 @@ def _options(tcp: Array, end: Array, u8: Any, u16: Any, u32: Any) -> tuple[Array
         at[left] += size
         left = left[(kind != 0) & (at[left] < end[left])]
     return tsval, mss, sacks
+
+
+def towards(found: Segments, bytes_of: Array, way: Array) -> Array:
+    """Of each connection the way that lies on the same side as that of the largest.
+
+    Hosts that share an address with a sender of the largest connection are on its side.
+    """
+    side: dict[str, int] = {}
+    result = way.copy()
+    for one in np.argsort(-bytes_of.sum(axis=1)):
+        hosts = [end.rsplit(":", 1)[0] for end in found.ends[one]]
+        if hosts[0] == hosts[1]:
+            # A host's own ends are told by their ports alone.
+            continue
+        known = [side.get(host) for host in hosts]
+        if known[0] is not None or known[1] is not None:
+            result[one] = 0 if known[0] == 1 or known[1] == 0 else 1
+        for nth, host in enumerate(hosts):
+            side.setdefault(host, 1 if nth == result[one] else 0)
+    return result
+
+
+def unwrapped(numbers: Array, from_: int, base: int) -> Array:
+    """Sequence numbers without their wrap, near `base`, which `from_` is."""
+    first = base + int(np.int32(np.uint32((int(numbers[0]) - from_) & 0xFFFFFFFF)))
+    steps = np.diff(numbers).astype(np.int64) & 0xFFFFFFFF
+    steps = np.where(steps >= 1 << 31, steps - (1 << 32), steps)
+    return first + np.concatenate([[0], np.cumsum(steps)])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .captures import Unreadable
-from .segments import ACK, SYN, Segments
+from .segments import ACK, SYN, Segments, towards, unwrapped
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DROPPED, PASSED, UNKNOWN = 0, 1, -1
@@ -150,7 +150,7 @@ def _flows(found: Segments) -> tuple[list[_Flow], list[str]]:
     bytes_of = np.zeros((count, 2))
     np.add.at(bytes_of, (found.connection[data], found.way[data]), found.payload[data])
     way = bytes_of.argmax(axis=1)
-    from_ = _towards(found, bytes_of, way)
+    from_ = towards(found, bytes_of, way)
     flows = []
     small = 0
     for one in range(count):
@@ -174,38 +174,10 @@ def _flows(found: Segments) -> tuple[list[_Flow], list[str]]:
     return flows, notes
 
 
-def _towards(found: Segments, bytes_of: Array, way: Array) -> Array:
-    """Of each connection the way that lies on the same side as that of the largest.
-
-    Hosts that share an address with a sender of the largest connection are on its side.
-    """
-    side: dict[str, int] = {}
-    result = way.copy()
-    for one in np.argsort(-bytes_of.sum(axis=1)):
-        hosts = [end.rsplit(":", 1)[0] for end in found.ends[one]]
-        if hosts[0] == hosts[1]:
-            # A host's own ends are told by their ports alone.
-            continue
-        known = [side.get(host) for host in hosts]
-        if known[0] is not None or known[1] is not None:
-            result[one] = 0 if known[0] == 1 or known[1] == 0 else 1
-        for nth, host in enumerate(hosts):
-            side.setdefault(host, 1 if nth == result[one] else 0)
-    return result
-
-
-def _unwrapped(numbers: Array, from_: int, base: int) -> Array:
-    """Sequence numbers without their wrap, near `base`, which `from_` is."""
-    first = base + int(np.int32(np.uint32((int(numbers[0]) - from_) & 0xFFFFFFFF)))
-    steps = np.diff(numbers).astype(np.int64) & 0xFFFFFFFF
-    steps = np.where(steps >= 1 << 31, steps - (1 << 32), steps)
-    return first + np.concatenate([[0], np.cumsum(steps)])
-
-
 def _flow(found: Segments, mine: Array, sent: Array, one: int, way: int) -> _Flow:
     rows = np.flatnonzero(sent)
     seq = found.seq[rows]
-    start = _unwrapped(seq, int(seq[0]), 1 << 33)
+    start = unwrapped(seq, int(seq[0]), 1 << 33)
     back = mine & (found.way != way) & (found.flags & ACK > 0)
     acks = np.flatnonzero(back)
     syn = mine & (found.flags & SYN > 0)
@@ -215,7 +187,7 @@ def _flow(found: Segments, mine: Array, sent: Array, one: int, way: int) -> _Flo
     mss = int(offered.min()) - 12 * stamped if len(offered) else 1460 - 12 * stamped
     mss = max(mss, int(payload[payload <= 1460].max(initial=1)))
     numbers = (
-        np.column_stack([found.time[acks], _unwrapped(found.ack[acks], int(seq[0]), 1 << 33)])
+        np.column_stack([found.time[acks], unwrapped(found.ack[acks], int(seq[0]), 1 << 33)])
         if len(acks)
         else np.empty((0, 2))
     )
@@ -459,7 +431,7 @@ def _one_way(flow: _Flow) -> Array:
     none = np.full(len(flow.time), np.nan)
     if (flow.tsval < 0).any():
         return none
-    stamps = _unwrapped(flow.tsval, int(flow.tsval[0]), 0)
+    stamps = unwrapped(flow.tsval, int(flow.tsval[0]), 0)
     ticks, seconds = float(stamps[-1] - stamps[0]), float(flow.time[-1] - flow.time[0])
     if ticks <= 0 or seconds <= 0:
         return none

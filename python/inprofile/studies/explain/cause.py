@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...metrics.quantity import bits_per_second, number, quantity
-from .facts import COLOURED, DATAGRAMS, LOSS_BASED, TCP, Facts
+from .facts import COLOURED, DATAGRAMS, LOSS_BASED, TCP, Facts, count, kbit, own_room, packets_of
 
 KINDS: Mapping[str, str] = {
     "absence": "the flow there all of the measured window",
@@ -82,9 +82,9 @@ def judged(f: Facts) -> Verdict:
     ordered = sorted((c for c in found if alone[c.kind] > _EQUAL), key=lambda c: -alone[c.kind])
     best = most = alone[ordered[0].kind] if ordered else 0.0
     together: tuple[Cause, ...] = ()
-    for count in (2, 3):
+    for size in (2, 3):
         # One more only where fewer are not enough, and it does more.
-        closed = [(_closes(f, found, some), some) for some in itertools.combinations(found, count)]
+        closed = [(_closes(f, found, some), some) for some in itertools.combinations(found, size)]
         more, some = max(closed, key=lambda one: one[0], default=(0.0, ()))
         if most < _ENOUGH and more >= most + (_EQUAL if more >= _ENOUGH else 2 * _EQUAL):
             most, together = more, some
@@ -194,7 +194,7 @@ def _access(f: Facts) -> Iterator[Cause]:
         return
     bound = bits_per_second(str(join["rate"]))
     because = f"its access link carries {join['rate']}"
-    yield Cause("access link", because, {f"flows.{f.group}.join.rate": _kbit(4 * f.goal)}, bound)
+    yield Cause("access link", because, {f"flows.{f.group}.join.rate": kbit(4 * f.goal)}, bound)
 
 
 def _offered(f: Facts) -> Iterator[Cause]:
@@ -212,7 +212,7 @@ def _offered(f: Facts) -> Iterator[Cause]:
     else:
         return
     because = f"its source offers {quantity(bound, 'bit/s', 3)} on average"
-    yield Cause("offered rate", because, {f"flows.{f.group}.traffic.{key}": _kbit(raised)}, bound)
+    yield Cause("offered rate", because, {f"flows.{f.group}.traffic.{key}": kbit(raised)}, bound)
 
 
 # What its losses, and the others, make of it.
@@ -239,7 +239,7 @@ def _oversold(f: Facts) -> Iterator[Cause]:
                 else (f" {full} that has {quantity(rate, 'bit/s', 3)} on average in the measured window")
             )
             # A capacity's steps end with the rate; before the first it is the link's own.
-            room = _kbit(max(1.3 * sold, 0.0 if capacity is None else bits_per_second(full)))
+            room = kbit(max(1.3 * sold, 0.0 if capacity is None else bits_per_second(full)))
             grown: dict[str, object] = {f"links.{link}.rate": room}
             if capacity is not None:
                 grown[f"links.{link}.capacity"] = {"steps": [{**capacity["steps"][0], "rate": room}]}
@@ -271,12 +271,12 @@ def _bucket(f: Facts) -> Iterator[Cause]:
     depth = _depth(marker)
     held = f"its {marker['kind']} marker" + (f", with a bucket of {depth}," if depth else "")
     if own and not beyond:
-        what = f"dropped {_count(lost)} of the {_count(f.lost)} packets it lost"
+        what = f"dropped {count(lost)} of the {count(f.lost)} packets it lost"
     else:
         places = " and ".join(sorted({x.place for x in beyond}))
         what = (
             f"marked {100 * f.of('sent_out') / sent:.0f} % of its packets OUT though it stayed below its"
-            f" contract, and {_count(lost)} of its {_count(f.lost)} losses were OUT packets at {places}"
+            f" contract, and {count(lost)} of its {count(f.lost)} losses were OUT packets at {places}"
         )
     wanted = max(contract * (0.5 + f.rtt), 20 * f.packet) / 8
     deep = {"kind": "token_bucket", "depth": f"{wanted:.0f} B", "action": marker.get("action", "mark")}
@@ -313,39 +313,11 @@ def _shared(f: Facts) -> Iterator[Cause]:
     who = "best effort" if free else named if others[group] > 0.5 else "the other flows"
     share = others[group] if who == named else whole
     because = (
-        f"{link} drops what was bought as it drops all else: {_count(worst.packets)} of its"
-        f" {_count(f.lost)} losses were {worst.cause.replace('_', ' ')} there while {who} held"
+        f"{link} drops what was bought as it drops all else: {count(worst.packets)} of its"
+        f" {count(f.lost)} losses were {worst.cause.replace('_', ' ')} there while {who} held"
         f" {100 * share:.0f} % of the buffer"
     )
-    yield Cause("shared queue", because, _own_room(f, link), share=lost / f.lost)
-
-
-def _own_room(f: Facts, link: str) -> dict[str, object]:
-    """The queue told apart by colour, on average as long as it was: what was bought has room above that."""
-    rate = f.rate(link) / max(f.packet, 1.0)
-    mean = max(5.0, f.queueing * rate)
-    room = max(50.0, 0.2 * rate)
-    changes: dict[str, object] = {
-        f"links.{link}.queue": {
-            "aqm": "rio",
-            "limit": f"{2 * mean + 2 * room:.0f} packets",
-            "w_q": 0.002,
-            "in": _curve(2 * mean + room, 2 * mean + 2 * room, 0.02),
-            "out": _curve(mean / 2, 2 * mean, 0.1),
-        }
-    }
-    for name, group in f.crossing(link).items():
-        if group.get("contract") is None:
-            changes[f"flows.{name}.marker"] = {"kind": "colour", "colour": "out"}
-        elif (group.get("marker") or {}).get("action") != "drop":
-            contracts = group["contract"] if isinstance(group["contract"], list) else [group["contract"]]
-            deep = max(bits_per_second(str(c)) for c in contracts) * 0.5 / 8
-            changes[f"flows.{name}.marker"] = {"kind": "token_bucket", "depth": f"{max(deep, 30e3):.0f} B"}
-    return changes
-
-
-def _curve(low: float, high: float, max_p: float) -> dict[str, object]:
-    return {"min_th": f"{low:.0f} packets", "max_th": f"{high:.0f} packets", "max_p": max_p}
+    yield Cause("shared queue", because, own_room(f, link), share=lost / f.lost)
 
 
 def _thresholds(f: Facts) -> Iterator[Cause]:
@@ -361,9 +333,9 @@ def _thresholds(f: Facts) -> Iterator[Cause]:
     low, high = (queue[colour][k].get("is") for k in ("min_th", "max_th"))
     because = (
         f"{link} begins to drop IN packets at {low} and drops them all from {high} on:"
-        f" {_count(green)} of its {_count(f.lost)} losses were such"
+        f" {count(green)} of its {count(f.lost)} losses were such"
     )
-    limit = 2 * (_packets(queue.get("limit")) or 100.0) + 100
+    limit = 2 * (packets_of(queue.get("limit")) or 100.0) + 100
     changes = {
         f"links.{link}.queue.limit": f"{limit:.0f} packets",
         f"links.{link}.queue.{colour}.min_th": f"{0.7 * limit:.0f} packets",
@@ -378,13 +350,13 @@ def _buffer(f: Facts) -> Iterator[Cause]:
     if link is None or not (f.coloured or f.utilisation.get(link, 1.0) < 0.95):
         return
     lost = sum(x.packets for x in f.losses if x.place.partition("/")[0] == link and x.cause == "overflow")
-    limit = _packets(f.queue_of(link).get("limit"))
+    limit = packets_of(f.queue_of(link).get("limit"))
     if not lost or limit is None:
         return
     idle = f.utilisation.get(link, 1.0)
     with_idle = f", and the link was idle {100 * (1 - idle):.0f} % of the time" if idle < 0.95 else ""
     because = (
-        f"{_count(lost)} of its {_count(f.lost)} losses were overflow at {link}, whose queue holds"
+        f"{count(lost)} of its {count(f.lost)} losses were overflow at {link}, whose queue holds"
         f" {limit:.0f} packets{with_idle}"
     )
     longer = max(8 * limit, 0.1 * f.rate(link) / max(f.packet, 1.0))
@@ -411,7 +383,7 @@ def _unresponsive(f: Facts) -> Iterator[Cause]:
         traffic = f.group_of(name)["traffic"]
         key = "peak" if traffic["kind"] == "on_off" else "rate"
         each = f.rate(link) / 10 / len(loud) / int(f.group_of(name).get("count", 1))
-        changes[f"flows.{name}.traffic.{key}"] = _kbit(min(each, bits_per_second(str(traffic[key]))))
+        changes[f"flows.{name}.traffic.{key}"] = kbit(min(each, bits_per_second(str(traffic[key]))))
     yield Cause("unresponsive flows", because, changes, factor=0.9 / max(1 - held, 0.02))
 
 
@@ -460,17 +432,3 @@ def _congestion(f: Facts) -> Iterator[Cause]:
     most = _MORE if {mine, kind} <= LOSS_BASED else math.inf
     if rate > f.got_there:
         yield Cause("congestion control", because, changes, factor=min(rate / f.got_there, most))
-
-
-def _packets(value: object) -> float | None:
-    found = value.get("packets") if isinstance(value, Mapping) else None
-    return float(found) if isinstance(found, int | float) else None
-
-
-def _count(n: float) -> str:
-    """Packets per run, as a count where they are many."""
-    return f"{n:.0f}" if n >= 10 or n == int(n) else f"{n:.1f}"
-
-
-def _kbit(rate: float) -> str:
-    return f"{rate / 1e3:.6g} kbit/s"

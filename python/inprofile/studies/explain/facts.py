@@ -259,3 +259,47 @@ def mean_capacity(full: float, capacity: Table | None, begin: float, end: float)
         for (at, rate), until in zip(steps, ends, strict=True):
             bits += rate * max(0.0, min(end, turn * every + until) - max(begin, turn * every + at))
     return bits / (end - begin)
+
+
+def own_room(f: Facts, link: str) -> dict[str, object]:
+    """The queue told apart by colour, on average as long as it was: what was bought has room above that."""
+    rate = f.rate(link) / max(f.packet, 1.0)
+    mean = max(5.0, f.queueing * rate)
+    room = max(50.0, 0.2 * rate)
+    changes: dict[str, object] = {
+        f"links.{link}.queue": {
+            "aqm": "rio",
+            "limit": f"{2 * mean + 2 * room:.0f} packets",
+            "w_q": 0.002,
+            "in": _curve(2 * mean + room, 2 * mean + 2 * room, 0.02),
+            "out": _curve(mean / 2, 2 * mean, 0.1),
+        }
+    }
+    for name, group in f.crossing(link).items():
+        if group.get("contract") is None:
+            changes[f"flows.{name}.marker"] = {"kind": "colour", "colour": "out"}
+        elif (group.get("marker") or {}).get("action") != "drop":
+            contracts = group["contract"] if isinstance(group["contract"], list) else [group["contract"]]
+            deep = max(bits_per_second(str(c)) for c in contracts) * 0.5 / 8
+            changes[f"flows.{name}.marker"] = {"kind": "token_bucket", "depth": f"{max(deep, 30e3):.0f} B"}
+    return changes
+
+
+def _curve(low: float, high: float, max_p: float) -> dict[str, object]:
+    return {"min_th": f"{low:.0f} packets", "max_th": f"{high:.0f} packets", "max_p": max_p}
+
+
+def packets_of(value: object) -> float | None:
+    """A length of a queue, where it is known in packets."""
+    found = value.get("packets") if isinstance(value, Mapping) else None
+    return float(found) if isinstance(found, int | float) else None
+
+
+def count(n: float) -> str:
+    """Packets per run, as a count where they are many."""
+    return f"{n:.0f}" if n >= 10 or n == int(n) else f"{n:.1f}"
+
+
+def kbit(rate: float) -> str:
+    """A rate as an experiment has it."""
+    return f"{rate / 1e3:.6g} kbit/s"
