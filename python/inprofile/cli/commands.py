@@ -46,6 +46,7 @@ _BESIDE = {
     "new_mechanism": "reference",
     "new_paper": "reference",
     "validate": "check",
+    "suite": "compare",
     "atlas": "reproduce",
     "trace": "export",
     "plot": "export",
