@@ -56,6 +56,32 @@ EMPTY: dict[str, list[tuple[str, pa.DataType]]] = {
 }
 
 
+def _table(**keys: object) -> str:
+    """Keys of an experiment file; numbers, lists and tables as they are, other values as texts."""
+    said = {
+        key: str(x) if str(x)[:1] in "[{" or not isinstance(x, str) else f'"{x}"' for key, x in keys.items()
+    }
+    return "".join(f"{key} = {value}\n" for key, value in said.items())
+
+
+def customers(name: str, count: int, rtt: str, access: str = "100 Mbit/s", **more: str) -> str:
+    """A group of flows over `uplink`."""
+    join = f'{{ node = "edge", rate = "{access}" }}'
+    return "[[flows]]\n" + _table(
+        name=name, count=count, **{"from": "H*"}, join=join, to="core", rtt=rtt, **more
+    )
+
+
+def uplink(title: str, measured: tuple[int, int], rate: str, queue: str, *tables: str, **more: object) -> str:
+    """An experiment's file: one link of this rate, measured between these seconds, and further tables."""
+    begin, end = measured
+    times = {"duration": f"{end} s", "measure": f'{{ from = "{begin} s", to = "{end} s" }}'}
+    aqm, limit = queue.split(" ", 1)
+    link = {"name": "uplink", "from": "edge", "to": "core", "rate": rate, "delay": "2 ms"}
+    link["queue"] = f'{{ aqm = "{aqm}", limit = "{limit}" }}'
+    return "\n".join([_table(title=title, **times, **more), "[[links]]\n" + _table(**link), *tables])
+
+
 def flow(seed: int, name: str, throughput: float, **more: Any) -> dict[str, Any]:
     """A row of `flows`."""
     return {

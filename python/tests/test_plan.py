@@ -39,41 +39,16 @@ from inprofile.studies.plan.search import (
 from inprofile.studies.plan.store import Bench, RunFigures
 from inprofile.studies.plan.variants import FASTER, Change, _steps
 from inprofile.studies.plan.words import as_text
+from made import customers, uplink
 
-FILE = """\
-title = "Four customers and the others"
-duration = "12 s"
-measure = { from = "4 s", to = "12 s" }
-seeds = 2
-tcp = { profile = "linux" }
-
-[[links]]
-name = "uplink"
-from = "edge"
-to = "core"
-rate = "4 Mbit/s"
-delay = "2 ms"
-queue = { aqm = "drop_tail", limit = "80 packets" }
-
-[[flows]]
-name = "gold"
-count = 2
-from = "H*"
-join = { node = "edge", rate = "10 Mbit/s" }
-to = "core"
-rtt = ["20 ms", "40 ms"]
-start = "uniform 0..1 s"
-contract = "500 kbit/s"
-
-[[flows]]
-name = "free"
-count = 4
-from = "H*"
-join = { node = "edge", rate = "10 Mbit/s" }
-to = "core"
-rtt = "20..40 ms"
-start = "uniform 0..1 s"
-
+FILE = uplink(
+    "Four customers and the others",
+    (4, 12),
+    "4 Mbit/s",
+    "drop_tail 80 packets",
+    customers("gold", 2, '["20 ms", "40 ms"]', "10 Mbit/s", start="uniform 0..1 s", contract="500 kbit/s"),
+    customers("free", 4, "20..40 ms", "10 Mbit/s", start="uniform 0..1 s"),
+    """\
 [plan] # the goal
 kept = "80 %"
 delay = "60 ms"
@@ -82,7 +57,10 @@ schemes = ["drop-tail", "rio"]
 [plan.router]
 customers = "session"
 first = 100
-"""
+""",
+    seeds=2,
+    tcp='{ profile = "linux" }',
+)
 
 
 @pytest.fixture(scope="module")

@@ -33,45 +33,19 @@ from inprofile.studies.plan.search import (
 from inprofile.studies.plan.store import Bench, RunFigures
 from inprofile.studies.plan.variants import scale_of, smaller
 from inprofile.studies.plan.words import as_text
+from made import customers, uplink
 
-FILE = """\
-title = "Two plans"
-duration = "12 s"
-measure = { from = "4 s", to = "12 s" }
-tcp = { profile = "linux" }
-[[links]]
-name = "uplink"
-from = "edge"
-to = "core"
-rate = "40 Mbit/s"
-delay = "2 ms"
-queue = { aqm = "drop_tail", limit = "400 packets" }
-[[flows]]
-name = "gold"
-count = 5
-from = "H*"
-join = { node = "edge", rate = "100 Mbit/s" }
-to = "core"
-rtt = "15..60 ms"
-contract = "1 Mbit/s"
-[[flows]]
-name = "home"
-count = 5
-from = "H*"
-join = { node = "edge", rate = "100 Mbit/s" }
-to = "core"
-rtt = "15..60 ms"
-contract = "200 kbit/s"
-[[flows]]
-name = "free"
-count = 3
-from = "H*"
-join = { node = "edge", rate = "100 Mbit/s" }
-to = "core"
-rtt = "15..60 ms"
-[plan]
-schemes = ["rio", "srtcm-wred"]
-"""
+FILE = uplink(
+    "Two plans",
+    (4, 12),
+    "40 Mbit/s",
+    "drop_tail 400 packets",
+    customers("gold", 5, "15..60 ms", contract="1 Mbit/s"),
+    customers("home", 5, "15..60 ms", contract="200 kbit/s"),
+    customers("free", 3, "15..60 ms"),
+    '[plan]\nschemes = ["rio", "srtcm-wred"]\n',
+    tcp='{ profile = "linux" }',
+)
 CUSTOMERS = """\
 name,prefix,vlan,session,contract,plan
 alice,10.0.1.0/24 2001:db8:1::/48,,,2 Mbit/s,gold
@@ -255,44 +229,16 @@ def test_everybody_else_takes_neither_a_customers_name_nor_his_addresses() -> No
     assert rest("a,0.0.0.0/0 ::/0,,gold\n") == 'customers = "customers.csv"'
 
 
-FAST = """\
-title = "Many customers"
-duration = "12 s"
-measure = { from = "4 s", to = "12 s" }
-tcp = { profile = "linux" }
-
-[[links]]
-name = "uplink"
-from = "edge"
-to = "core"
-rate = "40 Mbit/s"
-delay = "2 ms"
-queue = { aqm = "drop_tail", limit = "400 packets" }
-
-[[flows]]
-name = "gold"
-count = 16
-from = "H*"
-join = { node = "edge", rate = "100 Mbit/s" }
-to = "core"
-rtt = "15..60 ms"
-start = "uniform 0..1 s"
-contract = "1 Mbit/s"
-
-[[flows]]
-name = "free"
-count = 16
-from = "H*"
-join = { node = "edge", rate = "100 Mbit/s" }
-to = "core"
-rtt = "20..40 ms"
-start = "uniform 0..1 s"
-
-[plan]
-kept = "80 %"
-best_effort = "5 %"
-schemes = ["drop-tail", "rio"]
-"""
+FAST = uplink(
+    "Many customers",
+    (4, 12),
+    "40 Mbit/s",
+    "drop_tail 400 packets",
+    customers("gold", 16, "15..60 ms", start="uniform 0..1 s", contract="1 Mbit/s"),
+    customers("free", 16, "20..40 ms", start="uniform 0..1 s"),
+    '[plan]\nkept = "80 %"\nbest_effort = "5 %"\nschemes = ["drop-tail", "rio"]\n',
+    tcp='{ profile = "linux" }',
+)
 SETTINGS = {
     "T": 0.03,
     "flows.depth": 0.3,

@@ -23,39 +23,18 @@ from inprofile.studies.compare.page import in_short
 from inprofile.studies.compare.run import outcome, plan
 from inprofile.studies.compare.schemes import Place, SchemeFileError, choose, lengths, read_schemes
 from inprofile.studies.compare.settings import SettingError, setting_of
+from made import customers, uplink
 
 CASES = Path(__file__).parents[2] / "docs" / "guides" / "plan"
-OWN = """\
-title = "Two customers"
-duration = "6 s"
-measure = { from = "2 s", to = "6 s" }
-seeds = 2
-
-[[links]]
-name = "uplink"
-from = "edge"
-to = "core"
-rate = "5 Mbit/s"
-delay = "2 ms"
-queue = { aqm = "drop_tail", limit = "80 packets" }
-
-[[flows]]
-name = "gold"
-count = 2
-from = "H*"
-join = { node = "edge", rate = "10 Mbit/s" }
-to = "core"
-rtt = "20..40 ms"
-contract = "600 kbit/s"
-
-[[flows]]
-name = "free"
-count = 3
-from = "H*"
-join = { node = "edge", rate = "10 Mbit/s" }
-to = "core"
-rtt = "20..40 ms"
-"""
+OWN = uplink(
+    "Two customers",
+    (2, 6),
+    "5 Mbit/s",
+    "drop_tail 80 packets",
+    customers("gold", 2, "20..40 ms", "10 Mbit/s", contract="600 kbit/s"),
+    customers("free", 3, "20..40 ms", "10 Mbit/s"),
+    seeds=2,
+)
 SCHEME = """\
 [[schemes]]
 id = "deep"
@@ -257,10 +236,10 @@ def test_compare_gives_the_setting_that_keeps_contracts_best_and_leaves_most(fol
 def test_the_worked_cases_can_be_asked() -> None:
     from inprofile.studies.plan import read_question
 
-    for name, customers in (("isp", 30), ("university", 6), ("pppoe", 200)):
+    for name, sold in (("isp", 30), ("university", 6), ("pppoe", 200)):
         question = read_question(CASES / f"{name}.toml")
         groups = [g for g in question.scenario.check().effective["flows"] if g["contract"]]
-        assert sum(g["count"] for g in groups) == customers
+        assert sum(g["count"] for g in groups) == sold
     assert tomllib.loads((CASES / "policers.toml").read_text("utf-8"))["schemes"]
 
 

@@ -23,34 +23,17 @@ from inprofile.studies.plan.sell.answer import Answer, Point, Room, Stall, lower
 from inprofile.studies.plan.sell.market import MarketError, market_of
 from inprofile.studies.plan.sell.words import as_json, as_text
 from inprofile.studies.plan.store import Bench
+from made import customers, uplink
 
-FILE = """\
-title = "Equal customers"
-duration = "7 s"
-measure = { from = "3 s", to = "7 s" }
-tcp = { profile = "linux" }
-
-[[links]]
-name = "uplink"
-from = "edge"
-to = "core"
-rate = "10 Mbit/s"
-delay = "2 ms"
-queue = { aqm = "fq_codel", limit = "200 packets" }
-
-[[flows]]
-name = "gold"
-count = 4
-from = "H*"
-join = { node = "edge", rate = "100 Mbit/s" }
-to = "core"
-rtt = "20..24 ms"
-start = "uniform 0..0.5 s"
-contract = "1.15 Mbit/s"
-
-[plan]
-kept = "90 %"
-"""
+FILE = uplink(
+    "Equal customers",
+    (3, 7),
+    "10 Mbit/s",
+    "fq_codel 200 packets",
+    customers("gold", 4, "20..24 ms", start="uniform 0..0.5 s", contract="1.15 Mbit/s"),
+    '[plan]\nkept = "90 %"\n',
+    tcp='{ profile = "linux" }',
+)
 CBR = FILE.replace(
     'contract = "1.15 Mbit/s"',
     'contract = "1.15 Mbit/s"\ntraffic = { kind = "cbr", rate = "1.15 Mbit/s", packet = "1500 B" }',
