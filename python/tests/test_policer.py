@@ -20,7 +20,7 @@ from inprofile import load
 from inprofile.cli import app
 from inprofile.cli.plan_policer import as_json, as_text
 from inprofile.studies.plan import Question, read_question, round_trips
-from inprofile.studies.plan.files import batch
+from inprofile.studies.plan.police import batch
 from inprofile.studies.plan.policer import (
     Answer,
     PolicerQuestion,

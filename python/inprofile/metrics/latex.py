@@ -8,14 +8,20 @@ uncertainty in brackets, 0.997(13): by that readers understand a standard uncert
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._input import visible
 from ..own.engine import __version__
-from .quantity import LOPSIDED, number, scale, together
+from .flow_figures import Groups
+from .quantity import LOPSIDED, number, quantity, scale, together
 from .stats import Estimate
+from .summary import SHOWN, Rows, heading_of, unit_of
+
+if TYPE_CHECKING:
+    from .flow_figures import Runs
 
 _HEAD = "% Written by inprofile"
 #: So many columns fit one of a page's two.
@@ -252,3 +258,45 @@ def _format(texts: Sequence[_Texts]) -> str:
     digits = max(len(t.half.replace(".", "").lstrip("0")) for t in texts)
     sign = "-" if any(mean.startswith("-") for mean in plain) else ""
     return f"{sign}{before}.{behind}{f'({digits})' if digits else ''}"
+
+
+#: Up to this many flows are told one by one; beyond that, by group.
+_MOST_FLOWS = 12
+
+
+def tables_of(title: str, result: Runs) -> Iterator[Table]:
+    """A result's tables: its metrics, and its flows or groups of flows."""
+    n = len(result.seeds)
+    seeds = f"Mean and 95 % confidence interval of {n} seeds." if n > 1 else "One seed."
+    metrics = list(result.summary().values())
+    yield Table(
+        f"{title}: metrics. {seeds}",
+        "metrics",
+        [
+            Column("metric", [m.name.replace("_", " ") for m in metrics]),
+            Column("", [Raw(with_unit(m.estimate, m.unit)) for m in metrics]),
+        ],
+    )
+    names, contracts, figures = _flows(result)
+    columns = [Column("", names)]
+    if any(c is not None for c in contracts):
+        shown = [None if c is None else quantity(c, "bit/s") for c in contracts]
+        columns.append(Column("contract", shown))
+    for name in SHOWN["flows"]:
+        if any(name in of for of in figures):
+            columns.append(Column(heading_of(name), [of.get(name) for of in figures], unit_of(name)))
+    yield Table(f"{title}: what flows got. {seeds}", "flows", columns)
+
+
+def _flows(result: Runs) -> tuple[list[str], list[float | None], list[Mapping[str, Estimate]]]:
+    rows = Rows("flows", result.flows)
+    if len(rows) <= _MOST_FLOWS:
+        each = list(rows)
+        return (
+            [r.keys["flow"] for r in each],
+            [r.given.get("contract") for r in each],
+            [r.figures for r in each],
+        )
+    groups = list(Groups(result))
+    names = [f"{g.name}, a flow of {g.flows}" for g in groups]
+    return names, [None] * len(groups), [g.figures for g in groups]

@@ -311,8 +311,7 @@ class Result:
 
     def latex(self) -> str:
         """Metrics and flows as tables for a paper, with their intervals (booktabs, siunitx)."""
-        from ..metrics.latex import latex
-        from .csv_files import tables_of
+        from ..metrics.latex import latex, tables_of
 
         return latex(tables_of(self.title, self))
 

@@ -25,7 +25,7 @@ from ...experiment.scenario import Scenario, parse, toml
 from ...metrics.quantity import bits_per_second, number, quantity
 from ...metrics.stats import POSITIVE, SHARE, Estimate, estimate
 from . import round_trips
-from .files import GRO, police_action
+from .police import GRO, police_action
 from .round_trips import RoundTrips
 
 if TYPE_CHECKING:
