@@ -211,6 +211,24 @@ impl Bench {
         self.depart()
     }
 
+    /// What a link of a packet a millisecond takes while packets of these code points come each millisecond: 1, 0 or n by the code point,
+    /// m if it is marked, - if there is none, behind an x for each packet that was dropped before; a line is 50 ms.
+    pub fn golden(&mut self, ms: u64, come: impl Fn(u64) -> Vec<Ecn>) -> Vec<String> {
+        let mut lines = vec![String::new(); ms as usize / 50];
+        for t in 0..ms {
+            self.to(Time(t * MS));
+            for ecn in come(t) {
+                self.arrive(ecn);
+            }
+            let before = self.dropped.len();
+            let sent = self.depart().map_or('-', |p| ['n', '1', '0', 'm'][usize::from(p.ecn.bits())]);
+            let line = &mut lines[t as usize / 50];
+            line.push_str(&"x".repeat(self.dropped.len() - before));
+            line.push(sent);
+        }
+        lines
+    }
+
     /// The flows of the next `n` packets, or of all that wait.
     pub fn flows(&mut self, n: usize) -> Vec<u32> {
         std::iter::from_fn(|| self.depart()).take(n).map(|p| p.flow).collect()

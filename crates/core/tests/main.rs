@@ -137,7 +137,8 @@ mod meters {
 mod ns2 {
     //! Disciplines against ns-2.35: every arrival at a bottleneck of the real thing, and whether it dropped it.
     //!
-    //! Each `golden/ns2-*.txt` is one queue's life in a run of the script of the same name. RED and RIO: `+` joined, `x` dropped,
+    //! Each `golden/ns2-*.txt` is one queue's life in a run of the script in its first lines (`sed -n 's/^# //p' FILE | ns
+    //! /dev/stdin`). RED and RIO: `+` joined, `x` dropped,
     //! `-` left (`I`, `i`, `O`, `o` by colour for RIO), `~s` the link has been idle for s seconds; packets are of 1040 B, ns-2's
     //! mean_pktsize_ is 1000 B. PI, REM and FQ: microseconds since the last event, what happened (`+`, `x`, `-`), and the flow's number;
     //! a flow's first packet is a SYN of 40 B, the others have one size. Links are 1.5 Mbit/s. TCP itself is not replayed, only what it sent.
@@ -146,6 +147,11 @@ mod ns2 {
     use inprofile_core::prelude::*;
     use inprofile_core::queue::fifo::{Fifo, Stamped};
     use inprofile_core::registry::{AnyAqm, Registry};
+
+    /// What happened, without the script.
+    fn events(golden: &str) -> impl Iterator<Item = &str> {
+        golden.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace)
+    }
 
     fn packets(n: f64) -> Value {
         Value::Backlog(Backlog::Packets(n))
@@ -187,7 +193,7 @@ mod ns2 {
         let mut queue = Fifo::new(Backlog::Packets(limit));
         let mut now = Time::ZERO;
         let mut ours = String::new();
-        for word in golden.split_whitespace() {
+        for word in events(golden) {
             if let Some(idle) = word.strip_prefix('~') {
                 queue.went_idle(now);
                 now += Duration::from_secs(idle.parse().expect("seconds"));
@@ -224,8 +230,7 @@ mod ns2 {
 
     fn same(golden: &str, limit: f64, aqm: AnyAqm, draws: u32) {
         let ours = relive(golden, limit, aqm, draws);
-        let tidy = |s: &str| s.split_whitespace().collect::<Vec<_>>().join("");
-        let (ours, theirs) = (tidy(&ours), tidy(golden));
+        let [ours, theirs] = [&ours, golden].map(|all| events(all).collect::<String>());
         let at = ours.bytes().zip(theirs.bytes()).position(|(a, b)| a != b);
         if let Some(at) = at {
             let from = at.saturating_sub(60);
@@ -282,7 +287,7 @@ mod ns2 {
         let mut outbox = Outbox::default();
         let mut ticks = aqm.tick(Time::ZERO, &mut outbox);
         let (mut now, mut begun) = (Time::ZERO, [false; 2]);
-        for (i, word) in golden.split_whitespace().enumerate() {
+        for (i, word) in events(golden).enumerate() {
             let at = word.find(['+', 'x', '-']).expect("an event");
             let (since, flow) =
                 (word[..at].parse().expect("microseconds"), word[at + 1..].parse().expect("a flow"));

@@ -192,6 +192,7 @@ impl Aqm for FqCodel {
         Some(next)
     }
 
+    #[inline(always)]
     fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
         let queue = self.serving;
         // RFC 8289 §4.4: "the total occupancy of all queues sharing the same output link SHOULD be used".

@@ -6,16 +6,16 @@
 //! and never more than a byte ahead in between.
 //! Buckets start full, and their depths are whole bytes. Non-goal: marking by anything but size and time.
 
-pub mod rfc4115;
-pub mod srtcm;
+mod laws;
 #[cfg(test)]
 mod tests;
-pub mod trtcm;
 
-use crate::mechanism::Gauge;
-use crate::packet::{Colour, Packet};
-use crate::params::{Context, Fault, Warning};
-use crate::units::{Backlog, PS_PER_S, Rate, Time};
+pub use laws::{rfc4115, srtcm, trtcm};
+
+use crate::marker::Action;
+use crate::prelude::*;
+use crate::signal::{EXCESS_TOKENS, TOKENS};
+use crate::units::PS_PER_S;
 
 /// Grains in a byte.
 const BYTE: u128 = 8 * PS_PER_S as u128;
@@ -46,7 +46,7 @@ impl Mode {
 
 /// Tokens of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bucket {
+pub struct Bucket {
     /// In grains, at most `depth`.
     tokens: u128,
     /// In grains.
@@ -98,10 +98,100 @@ impl Bucket {
     }
 }
 
-/// The grains that arrive at `rate` from `at` to `now`.
-#[inline]
-fn inflow(rate: Rate, at: Time, now: Time) -> u128 {
-    u128::from(rate.0) * u128::from(now.since(at).0)
+/// The tokens of a meter.
+#[derive(Clone, Copy, Debug)]
+pub struct Buckets {
+    /// Tc: without them no packet is green.
+    committed: Bucket,
+    /// Te or Tp: without them packets are red.
+    second: Bucket,
+    /// They were filled until then.
+    at: Time,
+}
+
+impl Buckets {
+    /// The grains that have arrived at `rate` until `now`.
+    #[inline]
+    fn inflow(&self, rate: Rate, now: Time) -> u128 {
+        u128::from(rate.0) * u128::from(now.since(self.at).0)
+    }
+}
+
+/// What the RFCs differ in.
+pub trait Law: Send {
+    /// The name of the second bucket's tokens.
+    const SECOND: &'static str;
+
+    /// Fills the buckets until now.
+    fn fill(&self, buckets: &mut Buckets, now: Time);
+
+    /// The colour, for a packet that came as `came`; tokens are taken.
+    fn meter(&self, buckets: &mut Buckets, came: Colour, size: u32) -> Colour;
+}
+
+/// The marker.
+#[derive(Clone, Debug)]
+pub struct Meter<L> {
+    law: L,
+    mode: Mode,
+    action: Action,
+    buckets: Buckets,
+    stats: Stats,
+}
+
+impl<L: Law> Meter<L> {
+    /// With full buckets of these depths.
+    fn new(law: L, depths: [Backlog; 2], context: &Context, mode: Mode, action: Action) -> Meter<L> {
+        let [committed, second] = depths.map(|depth| Bucket::new(depth, context));
+        Meter {
+            law,
+            mode,
+            action,
+            buckets: Buckets { committed, second, at: Time::ZERO },
+            stats: Stats::default(),
+        }
+    }
+
+    /// Tokens as of now.
+    #[inline]
+    fn filled(&self, now: Time) -> Buckets {
+        let mut buckets = self.buckets;
+        self.law.fill(&mut buckets, now);
+        Buckets { at: now, ..buckets }
+    }
+}
+
+impl<L: Law> Mechanism for Meter<L> {
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        self.buckets = self.filled(now);
+        match signal.topic {
+            TOKENS => self.buckets.committed.keep_at_most(signal.value),
+            EXCESS_TOKENS => self.buckets.second.keep_at_most(signal.value),
+            _ => {}
+        }
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        let buckets = self.filled(now);
+        show("tc", buckets.committed.bytes());
+        show(L::SECOND, buckets.second.bytes());
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        self.stats.show(show);
+    }
+}
+
+impl<L: Law> Marker for Meter<L> {
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
+        self.law.fill(&mut self.buckets, now);
+        self.buckets.at = now;
+        why.note("tc", self.buckets.committed.bytes());
+        why.note(L::SECOND, self.buckets.second.bytes());
+        let colour = self.law.meter(&mut self.buckets, self.mode.sees(packet), packet.size);
+        self.action.on(self.stats.count(colour), Colour::Red)
+    }
 }
 
 /// Packets by the colour that the meter gave them; of a policer, red ones are dropped.
@@ -122,12 +212,6 @@ impl Stats {
         for (name, count) in ["green", "yellow", "red"].into_iter().zip(self.left) {
             show(name, count);
         }
-    }
-}
-
-fn show_buckets(show: Gauge<'_>, buckets: [(&'static str, &Bucket); 2]) {
-    for (name, bucket) in buckets {
-        show(name, bucket.bytes());
     }
 }
 

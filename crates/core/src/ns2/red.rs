@@ -122,21 +122,14 @@ impl<const RIO: bool> Variant for Ns2Variant<RIO> {
     }
 
     #[inline]
-    fn test<W: Why + ?Sized>(
-        count: &mut Count,
-        curve: &Curve,
-        rule: &Rule,
-        tested: DropTest,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> EarlyTest {
-        if tested.avg < curve.min_th || tested.queued <= 1.0 {
+    fn test<W: Why + ?Sized>(count: &mut Count, t: DropTest<'_>, rng: &mut Rng, why: &mut W) -> EarlyTest {
+        if t.avg < t.curve.min_th || t.queued <= 1.0 {
             count.0 = BELOW;
             return EarlyTest::Pass;
         }
-        let above = tested.avg >= curve.end(rule.gentle);
+        let above = t.avg >= t.curve.end(t.rule.gentle);
         // With `byte_scaled` the count is of bytes, not packets.
-        let step = rule.mean.map_or(1, |_| i32::try_from(tested.size).unwrap_or(i32::MAX));
+        let step = t.rule.mean.map_or(1, |_| i32::try_from(t.size).unwrap_or(i32::MAX));
         if count.0 != BELOW {
             count.0 = count.0.saturating_add(step);
         }
@@ -148,12 +141,12 @@ impl<const RIO: bool> Variant for Ns2Variant<RIO> {
             count.0 = step;
             return EarlyTest::Pass;
         }
-        let p_b = p_b(curve, tested.avg, rule.gentle);
-        let p_a = match rule.mean {
-            None => spaced(p_b, f64::from(count.0), rule.wait),
+        let p_b = p_b(t.curve, t.avg, t.rule.gentle);
+        let p_a = match t.rule.mean {
+            None => spaced(p_b, f64::from(count.0), t.rule.wait),
             Some(mean) => {
-                let p = spaced(p_b, f64::from(count.0 as u32 / mean), rule.wait);
-                if p < 1.0 { (p * f64::from(tested.size) / f64::from(mean)).min(1.0) } else { p }
+                let p = spaced(p_b, f64::from(count.0 as u32 / mean), t.rule.wait);
+                if p < 1.0 { (p * f64::from(t.size) / f64::from(mean)).min(1.0) } else { p }
             }
         };
         count.note(p_b, p_a, why);
@@ -166,7 +159,7 @@ impl<const RIO: bool> Variant for Ns2Variant<RIO> {
         if above {
             return EarlyTest::Forced;
         }
-        EarlyTest::Early { markable: if RIO { tested.avg < curve.max_th } else { p_b <= MARK_P } }
+        EarlyTest::Early { markable: if RIO { t.avg < t.curve.max_th } else { p_b <= MARK_P } }
     }
 
     fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {
@@ -210,7 +203,7 @@ impl<const RIO: bool> Variant for Ns2Variant<RIO> {
 mod tests {
     use super::*;
     use crate::aqm::red::Params;
-    use crate::aqm::red::law::tests::counts;
+    use crate::aqm::red::law::tests::{counts, tested};
     use crate::aqm::red::tests::{CONTEXT, any_packet_may_go, at_a_full_queue, holds, in_bytes, params};
     use crate::ns2::stream;
     use crate::testing::*;
@@ -218,21 +211,9 @@ mod tests {
     const RULE: Rule = Rule { gentle: false, wait: false, ecn: false, in_bytes: false, mean: None };
 
     /// The early test of ns-2's RIO or RED.
-    fn early<W: Why>(
-        count: &mut Count,
-        curve: &Curve,
-        rule: &Rule,
-        f: DropTest,
-        rio: bool,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> EarlyTest {
+    fn early(count: &mut Count, t: DropTest<'_>, rio: bool, rng: &mut Rng, why: &mut impl Why) -> EarlyTest {
         let of = if rio { Ns2Rio::test } else { Ns2Red::test };
-        of(count, curve, rule, f, rng, why)
-    }
-
-    fn found(avg: f64) -> DropTest {
-        DropTest { avg, size: 1000, queued: 9.0 }
+        of(count, t, rng, why)
     }
 
     fn ns2(p: &Params) -> AnyAqm {
@@ -298,8 +279,8 @@ mod tests {
         let mut count = Count::default();
         let draws = |count: &mut Count, rio, avg, queued| {
             let (mut rng, mut idle) = (stream(1), stream(1));
-            let found = DropTest { avg, size: 1000, queued };
-            early(count, &curve, &RULE, found, rio, &mut rng, &mut Silent);
+            let found = DropTest { queued, ..tested(&curve, &RULE, avg) };
+            early(count, found, rio, &mut rng, &mut Silent);
             rng.uniform() != idle.uniform()
         };
         assert!(!draws(&mut count, false, 5.0, 1.0));
@@ -315,15 +296,15 @@ mod tests {
     #[test]
     fn it_marks_only_low_down() {
         let curve = Curve::new(5.0, 15.0, 0.2);
-        let tested = |rio, avg| {
+        let verdict = |rio, avg| {
             let mut rng = Rng::for_component(1, "marks");
             let rule = Rule { gentle: true, ..RULE };
-            early(&mut Count(1000), &curve, &rule, found(avg), rio, &mut rng, &mut Silent)
+            early(&mut Count(1000), tested(&curve, &rule, avg), rio, &mut rng, &mut Silent)
         };
         let drop = |markable| EarlyTest::Early { markable };
-        assert_eq!([9.0, 11.0].map(|avg| tested(false, avg)), [drop(true), drop(false)]);
-        assert_eq!([11.0, 16.0].map(|avg| tested(true, avg)), [drop(true), drop(false)]);
-        assert_eq!([false, true].map(|rio| tested(rio, 30.0)), [EarlyTest::Forced; 2]);
+        assert_eq!([9.0, 11.0].map(|avg| verdict(false, avg)), [drop(true), drop(false)]);
+        assert_eq!([11.0, 16.0].map(|avg| verdict(true, avg)), [drop(true), drop(false)]);
+        assert_eq!([false, true].map(|rio| verdict(rio, 30.0)), [EarlyTest::Forced; 2]);
     }
 
     /// ns-2 counts whole typical packets among the bytes let by, and scales p last.
@@ -331,10 +312,10 @@ mod tests {
     fn it_counts_bytes_where_sizes_matter() {
         let curve = Curve::new(0.0, 10.0, 0.4);
         let mut notes = Notes::default();
-        let found = DropTest { avg: 5.0, size: 500, queued: 9.0 };
         let mut rng = Rng::for_component(1, "bytes");
         let rule = Rule { mean: Some(1000), ..RULE };
-        early(&mut Count(700), &curve, &rule, found, false, &mut rng, &mut notes);
+        let found = DropTest { size: 500, ..tested(&curve, &rule, 5.0) };
+        early(&mut Count(700), found, false, &mut rng, &mut notes);
         // 1,200 bytes are one packet: 0.2 / (1 − 0.2), halved for half a packet.
         assert_eq!(notes.items()[..3], [("count", 1200.0), ("p_b", 0.2), ("p_a", 0.125)]);
     }

@@ -90,15 +90,8 @@ impl<R: UpdateAtIn> Variant for AtInOnly<R> {
         }
     }
 
-    fn test<W: Why + ?Sized>(
-        count: &mut Count,
-        curve: &Curve,
-        rule: &Rule,
-        tested: DropTest,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> EarlyTest {
-        R::test(count, curve, rule, tested, rng, why)
+    fn test<W: Why + ?Sized>(count: &mut Count, t: DropTest<'_>, rng: &mut Rng, why: &mut W) -> EarlyTest {
+        R::test(count, t, rng, why)
     }
 
     fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {

@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use crate::aqm::red::law::Floyd93;
 use crate::aqm::red::{self, rio, rio_plus_out};
 use crate::aqm::{self, fdd_red};
+use crate::marker::meter::{Meter, rfc4115, srtcm, trtcm};
 use crate::ns2::rio::AtInOnly;
 use crate::packet::Direction;
 use crate::params::{Check, Field, Make, Params};
@@ -140,13 +141,13 @@ mechanisms! { ($)
     "twam" = Twam(Box<marker::twam::Twam>, marker::twam::Params),
         "Bouras and Sevasti 2004, §3",
         "IN with a probability that shares out the sum of the flows' windows by their contracts.";
-    "srtcm" = SrTcm(Box<marker::meter::srtcm::SrTcm>, marker::meter::srtcm::Params),
+    "srtcm" = SrTcm(Box<Meter<srtcm::SrTcm>>, srtcm::Params),
         "RFC 2697",
         "Single-rate three-colour marker: one rate, a committed and an excess burst.";
-    "trtcm" = TrTcm(Box<marker::meter::trtcm::TrTcm>, marker::meter::trtcm::Params),
+    "trtcm" = TrTcm(Box<Meter<trtcm::TrTcm>>, trtcm::Params),
         "RFC 2698",
         "Two-rate three-colour marker: red above the peak rate, else yellow above the committed rate.";
-    "rfc4115" = Rfc4115(Box<marker::meter::rfc4115::Rfc4115>, marker::meter::rfc4115::Params),
+    "rfc4115" = Rfc4115(Box<Meter<rfc4115::Rfc4115>>, rfc4115::Params),
         "RFC 4115",
         "Two-rate three-colour marker whose green packets cost no excess tokens.";
     "fair_policer" = FairPolicer(Box<marker::fair_policer::FairPolicer>, marker::fair_policer::Params),

@@ -161,9 +161,8 @@ impl<const N: usize, R: Variant> Law<N, R> {
     /// Tests an arrival against its colour's curve, after [`Law::sample`].
     #[inline(always)]
     pub fn test<W: Why + ?Sized>(&mut self, a: &Arrival<N>, rng: &mut Rng, why: &mut W) -> EarlyTest {
-        let tested = self.tested(a);
-        let curve = &self.config.curves[a.colour];
-        R::test(&mut self.vars.count[a.colour], curve, &self.config.rule, tested, rng, why)
+        let tested = DropTest::of(&self.vars, &self.config.curves[a.colour], &self.config.rule, a);
+        R::test(&mut self.vars.count[a.colour], tested, rng, why)
     }
 
     /// [`Law::test`] against a curve that moves.
@@ -175,13 +174,8 @@ impl<const N: usize, R: Variant> Law<N, R> {
         rng: &mut Rng,
         why: &mut W,
     ) -> EarlyTest {
-        let tested = self.tested(a);
-        R::test(&mut self.vars.count[a.colour], curve, &self.config.rule, tested, rng, why)
-    }
-
-    #[inline(always)]
-    fn tested(&self, a: &Arrival<N>) -> DropTest {
-        DropTest { avg: self.vars.avg[a.colour], size: a.size, queued: a.lengths[a.colour] }
+        let tested = DropTest::of(&self.vars, curve, &self.config.rule, a);
+        R::test(&mut self.vars.count[a.colour], tested, rng, why)
     }
 
     /// Turns the test's outcome into a verdict, which the queue counts.
@@ -220,15 +214,8 @@ pub trait Variant: Clone + Debug + Default + Send + 'static {
 
     /// One arrival against one curve; draws at most one random number.
     #[inline(always)]
-    fn test<W: Why + ?Sized>(
-        count: &mut Count,
-        curve: &Curve,
-        rule: &Rule,
-        tested: DropTest,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> EarlyTest {
-        count.test(curve, rule, tested, rng, why)
+    fn test<W: Why + ?Sized>(count: &mut Count, t: DropTest<'_>, rng: &mut Rng, why: &mut W) -> EarlyTest {
+        count.test(t, rng, why)
     }
 
     /// The verdict, given whether the packet `fits` the hard limit and `can_mark` (ECN is on and its transport understands it). The
@@ -322,15 +309,27 @@ pub enum EarlyTest {
     Forced,
 }
 
-/// The figures that are tested: the average of the arrival's colour, the packet's size, and the present length of what is averaged.
+/// What an arrival is tested by, and its figures: the average of its colour, its size, and the present length of what is averaged.
 #[derive(Clone, Copy, Debug)]
-pub struct DropTest {
+pub struct DropTest<'a> {
+    /// The curve.
+    pub curve: &'a Curve,
+    /// What all curves share.
+    pub rule: &'a Rule,
     /// The average.
     pub avg: f64,
     /// In bytes.
     pub size: u32,
     /// In the average's unit.
     pub queued: f64,
+}
+
+impl<'a> DropTest<'a> {
+    /// Of an arrival that is in the averages.
+    #[inline(always)]
+    fn of<const N: usize>(vars: &Vars<N>, curve: &'a Curve, rule: &'a Rule, a: &Arrival<N>) -> Self {
+        DropTest { curve, rule, avg: vars.avg[a.colour], size: a.size, queued: a.lengths[a.colour] }
+    }
 }
 
 /// p_a: the chance of a drop after `count` packets have been let by.
@@ -384,35 +383,28 @@ impl Count {
     /// Fig. 2. A number is drawn only where it decides.
     #[cold]
     #[inline(never)]
-    fn test<W: Why + ?Sized>(
-        &mut self,
-        curve: &Curve,
-        rule: &Rule,
-        tested: DropTest,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> EarlyTest {
-        let avg = tested.avg;
-        if avg < curve.min_th {
+    fn test<W: Why + ?Sized>(&mut self, t: DropTest<'_>, rng: &mut Rng, why: &mut W) -> EarlyTest {
+        let avg = t.avg;
+        if avg < t.curve.min_th {
             self.0 = BELOW;
             return EarlyTest::Pass;
         }
-        if avg >= curve.end(rule.gentle) {
+        if avg >= t.curve.end(t.rule.gentle) {
             self.0 = 0;
             return EarlyTest::Forced;
         }
         self.0 = self.0.saturating_add(1);
-        let mut p_b = curve.p_b(avg, rule.gentle);
-        if let Some(mean) = rule.mean {
-            p_b = (p_b * f64::from(tested.size) / f64::from(mean)).min(1.0);
+        let mut p_b = t.curve.p_b(avg, t.rule.gentle);
+        if let Some(mean) = t.rule.mean {
+            p_b = (p_b * f64::from(t.size) / f64::from(mean)).min(1.0);
         }
-        let p_a = spaced(p_b, f64::from(self.0), rule.wait);
+        let p_a = spaced(p_b, f64::from(self.0), t.rule.wait);
         self.note(p_b, p_a, why);
         if rng.chance("u", p_a, why) {
             self.0 = 0;
             // RFC 3168 §7: above the upper threshold packets are dropped rather than marked. On the gentle line, from max_p to
             // 1, marks would be as frequent as that section's "reasonably low" rate is not.
-            return EarlyTest::Early { markable: avg < curve.max_th };
+            return EarlyTest::Early { markable: avg < t.curve.max_th };
         }
         EarlyTest::Pass
     }

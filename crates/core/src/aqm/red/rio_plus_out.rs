@@ -201,8 +201,8 @@ impl<R: Variant> RioPlusOut<R> {
         why.note("avg_out", avg);
         let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
         let queued = queue.length(rule.in_bytes) - queue.length_of(Colour::IN, rule.in_bytes);
-        let tested = DropTest { avg, size: packet.size, queued };
-        let test = R::test(&mut self.count, &curve, &rule, tested, rng, &mut OfOut(why));
+        let tested = DropTest { curve: &curve, rule: &rule, avg, size: packet.size, queued };
+        let test = R::test(&mut self.count, tested, rng, &mut OfOut(why));
         match test {
             EarlyTest::Pass => {}
             EarlyTest::Early { .. } => self.stats.picked += 1,

@@ -4,7 +4,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::{BELOW, Count, Curve, DropTest, EarlyTest, Floyd93, Rule, Variant, spaced};
+use super::{BELOW, Count, Curve, DropTest, EarlyTest, Floyd93, Variant, spaced};
 use crate::rng::Rng;
 use crate::verdict::Why;
 
@@ -14,18 +14,11 @@ const CLEAR: f64 = 1e-12;
 
 impl Variant for Floyd93 {
     #[inline(always)]
-    fn test<W: Why + ?Sized>(
-        count: &mut Count,
-        curve: &Curve,
-        rule: &Rule,
-        tested: DropTest,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> EarlyTest {
-        if rule.mean.is_none() && !why.asks() {
-            count.test_without_division(curve, rule, tested, rng, why)
+    fn test<W: Why + ?Sized>(count: &mut Count, t: DropTest<'_>, rng: &mut Rng, why: &mut W) -> EarlyTest {
+        if t.rule.mean.is_none() && !why.asks() {
+            count.test_without_division(t, rng, why)
         } else {
-            count.test(curve, rule, tested, rng, why)
+            count.test(t, rng, why)
         }
     }
 }
@@ -35,37 +28,35 @@ impl Count {
     #[inline(always)]
     fn test_without_division<W: Why + ?Sized>(
         &mut self,
-        curve: &Curve,
-        rule: &Rule,
-        tested: DropTest,
+        t: DropTest<'_>,
         rng: &mut Rng,
         why: &mut W,
     ) -> EarlyTest {
-        let avg = tested.avg;
+        let avg = t.avg;
         let count = self.0.saturating_add(1);
-        if avg >= curve.max_th && !rule.gentle {
+        if avg >= t.curve.max_th && !t.rule.gentle {
             self.0 = 0;
             return EarlyTest::Forced;
         }
-        if avg <= curve.min_th && avg < curve.max_th {
-            self.0 = if avg < curve.min_th { BELOW } else { count };
+        if avg <= t.curve.min_th && avg < t.curve.max_th {
+            self.0 = if avg < t.curve.min_th { BELOW } else { count };
             return EarlyTest::Pass;
         }
-        let p_b = curve.slope * (avg - curve.min_th);
+        let p_b = t.curve.slope * (avg - t.curve.min_th);
         let due = f64::from(count) * p_b;
-        let below = avg < curve.max_th;
-        if rule.wait & below & (due < 1.0 - CLEAR) {
+        let below = avg < t.curve.max_th;
+        if t.rule.wait & below & (due < 1.0 - CLEAR) {
             self.0 = count;
             return EarlyTest::Pass;
         }
-        let room = if rule.wait { 2.0 } else { 1.0 } - due;
-        let clear = (room - p_b > CLEAR) & !(rule.wait & (due < 1.0 + CLEAR));
+        let room = if t.rule.wait { 2.0 } else { 1.0 } - due;
+        let clear = (room - p_b > CLEAR) & !(t.rule.wait & (due < 1.0 + CLEAR));
         if !(below && clear) {
-            return self.test(curve, rule, tested, rng, why);
+            return self.test(t, rng, why);
         }
         let u = rng.uniform();
         let over = p_b - u * room;
-        let drop = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(curve, avg, count, rule.wait) };
+        let drop = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(t.curve, avg, count, t.rule.wait) };
         // Chance: a processor's guess would be wrong more often than worth it.
         self.0 = select_unpredictable(drop, 0, count);
         select_unpredictable(drop, EarlyTest::Early { markable: true }, EarlyTest::Pass)

@@ -9,8 +9,8 @@ fn curves() -> impl Strategy<Value = Curve> {
         .prop_map(|(min_th, width, max_p)| Curve::new(min_th, min_th + width, max_p))
 }
 
-fn tested(avg: f64) -> DropTest {
-    DropTest { avg, size: 1000, queued: 9.0 }
+pub(crate) fn tested<'a>(curve: &'a Curve, rule: &'a Rule, avg: f64) -> DropTest<'a> {
+    DropTest { curve, rule, avg, size: 1000, queued: 9.0 }
 }
 
 /// A law for one colour at 1,000 packets a second, its average at `avg`.
@@ -96,7 +96,7 @@ fn gaps_are_uniform() {
         for _ in 0..200_000 {
             gap += 1;
             let rule = Rule { wait, ..RULE };
-            if Floyd93::test(&mut count, &curve, &rule, tested(5.0), &mut rng, &mut Silent) != EarlyTest::Pass
+            if Floyd93::test(&mut count, tested(&curve, &rule, 5.0), &mut rng, &mut Silent) != EarlyTest::Pass
             {
                 gaps[gap] += 1;
                 gap = 0;
@@ -119,7 +119,7 @@ pub(crate) fn counts<R: Variant>(averages: &[f64]) -> Vec<i32> {
     let mut rng = Rng::for_component(1, "counts");
     let mut count = Count::default();
     let each = averages.iter().map(|&avg| {
-        R::test(&mut count, &curve, &RULE, tested(avg), &mut rng, &mut Silent);
+        R::test(&mut count, tested(&curve, &RULE, avg), &mut rng, &mut Silent);
         count.get()
     });
     each.collect()
@@ -139,7 +139,7 @@ fn what_chance_picks_may_be_marked_below_max_th() {
     let test = |avg| {
         let mut rng = Rng::for_component(1, "marks");
         let rule = Rule { gentle: true, ..RULE };
-        Floyd93::test(&mut Count(1000), &curve, &rule, tested(avg), &mut rng, &mut Silent)
+        Floyd93::test(&mut Count(1000), tested(&curve, &rule, avg), &mut rng, &mut Silent)
     };
     assert_eq!(test(14.9), EarlyTest::Early { markable: true });
     assert_eq!(test(15.0), EarlyTest::Early { markable: false });
@@ -187,9 +187,9 @@ proptest! {
                 4 => c.min_th * (1.0 + 1e-15 * x),
                 _ => c.min_th + (c.max_th - c.min_th) * x,
             };
-            let tested = tested(avg);
-            let fast = Floyd93::test(&mut counts[0], &c, &rule, tested, &mut rngs[0], &mut Silent);
-            let slow = counts[1].test(&c, &rule, tested, &mut rngs[1], &mut Silent);
+            let tested = tested(&c, &rule, avg);
+            let fast = Floyd93::test(&mut counts[0], tested, &mut rngs[0], &mut Silent);
+            let slow = counts[1].test(tested, &mut rngs[1], &mut Silent);
             prop_assert_eq!(fast, slow);
             prop_assert_eq!(counts[0], counts[1]);
             let [a, b] = rngs.each_ref().map(|r| r.clone().uniform());
