@@ -52,15 +52,6 @@ marker = { kind = "every_nth", n = 7 }
 QUEUE = "links.bottleneck.queue"
 
 
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """What a test registers is gone after it."""
-    before = dict(registry._REGISTERED)
-    yield
-    registry._REGISTERED.clear()
-    registry._REGISTERED.update(before)
-
-
 def with_marker(text: str) -> inprofile.Scenario:
     return inprofile.parse(FILE.replace('marker = { kind = "every_nth", n = 7 }', f"marker = {text}"))
 

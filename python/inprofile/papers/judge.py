@@ -224,14 +224,6 @@ def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
     return list(seen.values())
 
 
-def verdict_of(comparisons: Sequence[JudgedComparison], times: float = 1.0) -> Verdict:
-    """Verdict of a claim from what its comparisons show.
-
-    `times`: what Holm's correction over the claims multiplies the claim's p by.
-    """
-    return _verdict_and_why(comparisons, times)[0]
-
-
 def _verdict_and_why(comparisons: Sequence[JudgedComparison], times: float) -> tuple[Verdict, Because]:
     """The verdict, and why it is not the one that counts alone would give."""
     verdict = _plain_verdict(comparisons, times)
