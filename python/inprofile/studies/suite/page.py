@@ -34,16 +34,21 @@ def charts_of(
     suite: Suite, definition: Definition, titles: Sequence[str], charts: Charts
 ) -> Iterator[dict[str, str]]:
     """Delay over goodput with ellipses, the distributions of both, and both over time where phases differ."""
+
+    def put(name: str, chart: Spec, title: str, text: str) -> dict[str, str]:
+        charts[name] = chart
+        return {"name": name, "title": title, "text": text}
+
     if definition.sensitivity or definition.matrix is not None:
         return
     if definition.control:
-        charts[f"{definition.id}-frontier"] = _frontier(suite, definition, titles)
-        yield {
-            "name": f"{definition.id}-frontier",
-            "title": "Goodput over delay",
-            "text": "one line per contestant, through the values of the parameter that sets its delay, with"
+        yield put(
+            f"{definition.id}-frontier",
+            _frontier(suite, definition, titles),
+            "Goodput over delay",
+            "one line per contestant, through the values of the parameter that sets its delay, with"
             " 95 % intervals; left and up is better",
-        }
+        )
         return
     for variant in definition.variants:
         entries = suite.entries(definition, variant)
@@ -51,59 +56,40 @@ def charts_of(
             continue
         name = f"{definition.id}-{variant}".strip("-").replace(" ", "")
         of = f", {variant_title(suite, definition, variant)}" if variant else ""
+        over = "Goodput over delay in excess of the path's"
         for group in definition.groups if definition.each else ():
-            charts[f"{name}-of-{group}"] = _trade_off(suite, entries, titles, group)
-            yield {
-                "name": f"{name}-of-{group}",
-                "title": f"Goodput over delay in excess of the path's, {group}{of}",
-                "text": "of this class of traffic alone",
-            }
-        charts[f"{name}-goodput"] = _trade_off(suite, entries, titles)
-        yield {
-            "name": f"{name}-goodput",
-            "title": f"Goodput over delay in excess of the path's{of}",
-            "text": "one point per run; the circle is the median, and the ellipse holds 95 % of the Gaussian"
+            chart = _trade_off(suite, entries, titles, group)
+            yield put(f"{name}-of-{group}", chart, f"{over}, {group}{of}", "of this class of traffic alone")
+        yield put(
+            f"{name}-goodput",
+            _trade_off(suite, entries, titles),
+            f"{over}{of}",
+            "one point per run; the circle is the median, and the ellipse holds 95 % of the Gaussian"
             " distribution fitted to the points; left and up is better",
-        }
-        charts[f"{name}-cdf"] = lines(
-            [
-                {
-                    "scheme": suite.title(e.cell.contestant),
-                    "x": 1e3 * float(np.nanmean(e.measures[key])),
-                    "y": share,
-                }
-                for e in entries
-                for share in CURVE
-                if (key := f"cdf:{share:g}") in e
-            ],
-            titles,
-            x="queueing delay (ms)",
-            y="share of packets",
-            height=240,
-            wide=True,
         )
-        yield {
-            "name": f"{name}-cdf",
-            "title": f"Queueing delay{of}",
-            "text": "cumulative distribution: each share's delay, mean over the seeds",
-        }
-        charts[f"{name}-goodput-cdf"] = _goodput_distribution(suite, entries, titles)
-        yield {
-            "name": f"{name}-goodput-cdf",
-            "title": f"Goodput{of}",
-            "text": "cumulative distribution over the seconds of all runs, of all flows together",
-        }
-        if definition.phases:
-            for what, factor, y in (
-                ("delay", 1e3, "queueing delay (ms)"),
-                ("goodput", 1e-6, "goodput (Mbit/s)"),
-            ):
-                charts[f"{name}-{what}-time"] = _over_time(suite, entries, titles, what, factor, y)
-                yield {
-                    "name": f"{name}-{what}-time",
-                    "title": f"{y.partition(' (')[0].capitalize()} over time",
-                    "text": "mean over the seeds, second by second",
-                }
+        text = "cumulative distribution: each share's delay, mean over the seeds"
+        yield put(f"{name}-cdf", _delay_distribution(suite, entries, titles), f"Queueing delay{of}", text)
+        text = "cumulative distribution over the seconds of all runs, of all flows together"
+        chart = _goodput_distribution(suite, entries, titles)
+        yield put(f"{name}-goodput-cdf", chart, f"Goodput{of}", text)
+        for what, factor, y in (
+            (("delay", 1e3, "queueing delay (ms)"), ("goodput", 1e-6, "goodput (Mbit/s)"))
+            if definition.phases
+            else ()
+        ):
+            title = f"{y.partition(' (')[0].capitalize()} over time"
+            chart = _over_time(suite, entries, titles, what, factor, y)
+            yield put(f"{name}-{what}-time", chart, title, "mean over the seeds, second by second")
+
+
+def _delay_distribution(suite: Suite, entries: Sequence[Entry], titles: Sequence[str]) -> Spec:
+    rows = [
+        {"scheme": suite.title(e.cell.contestant), "x": 1e3 * float(np.nanmean(e.measures[key])), "y": share}
+        for e in entries
+        for share in CURVE
+        if (key := f"cdf:{share:g}") in e
+    ]
+    return lines(rows, titles, x="queueing delay (ms)", y="share of packets", height=240, wide=True)
 
 
 def _frontier(suite: Suite, definition: Definition, titles: Sequence[str]) -> Spec:
