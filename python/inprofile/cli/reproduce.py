@@ -188,7 +188,7 @@ def _tables(report: Report) -> list[str]:
     """The paper's tables beside ours, and where the page is."""
     from ..metrics.quantity import pm, quantity
     from ..metrics.stats import estimate
-    from ..papers.rows import TableRow, bounds_of
+    from ..papers.report import TableRow, bounds_of
     from ..studies.reproduce.report.data import table
 
     lines: list[str] = []

@@ -38,7 +38,7 @@ from . import Batches, Cell, Entry, Job, Paper
 from .advice import TODAY, cell_at, read
 from .experiment import Work, measure_work, measured_with, work_of
 from .judge import RULES, Verdict, judge
-from .rows import TableRow, bounds_of, printed_rows
+from .report import TableRow, bounds_of, printed_rows
 
 
 @dataclass(frozen=True)

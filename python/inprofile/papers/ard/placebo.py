@@ -8,7 +8,7 @@ from ...metrics.stats import SHARE, UNLIKE, ci95, estimated
 from .. import Paper
 from ..defaults import variants_of
 from ..judge import Comparison
-from ..rows import TableRow, row
+from ..report import TableRow, row
 from .schemes import Cells, Schemes, ran
 
 

@@ -12,7 +12,7 @@ from ...metrics.stats import FREE, SHARE, UNLIKE, ci95, estimate
 from .. import Cell, Entry, Paper
 from ..judge import judge
 from ..pairing import paired
-from ..rows import TableRow, row
+from ..report import TableRow, row
 from .experiments import crossed, point_values
 
 Cells = Mapping[Cell, Measures]

@@ -16,7 +16,7 @@ from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Cell, Entry, Paper
 from ..judge import Comparison, Effect, Finding
 from ..pairing import of_base, of_link
-from ..rows import TableRow, row
+from ..report import TableRow, row
 from .frontiers import MATCHED, THIRDS, beyond
 from .notes import notes, told
 from .runs import Cells, Flows, ProbeRuns, minus, per_seed

@@ -10,7 +10,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
 from ..judge import Comparison, Effect, Finding, Number
-from ..rows import TableRow, row
+from ..report import TableRow, row
 from .shared import (
     BE,
     Cells,

@@ -16,7 +16,7 @@ from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
 from ..judge import Comparison, Effect, Finding, Room
 from ..pairing import BOUND, INDEX, Measure, of_base, of_link, paired
-from ..rows import TableRow, row
+from ..report import TableRow, row
 from . import cost
 from .experiments import ALONE, BASELINE, HIGH, LOW, OURS, STATIC, TOLD
 from .kept import e3a, e3b, e3c, e3d, e4, e7, e12

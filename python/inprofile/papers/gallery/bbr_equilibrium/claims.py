@@ -11,7 +11,7 @@ import numpy as np
 from ....metrics.measures import Array
 from ... import Cell, Entry, Paper
 from ...claim import Comparison, Effect, Finding
-from ...rows import TableRow, row
+from ...report import TableRow, row
 from ...stated import findings as stated
 from ...stated import rests_on as stated_rests_on
 
