@@ -29,40 +29,41 @@ HEADS = (
 )
 #: Said before the table.
 WORDS = (
-    "IN are packets within a contract's rate, OUT those beyond it and all of best effort. T is how"
-    " long the queue may get, as time on the link: from an average of T on WRED drops every OUT packet,"
-    " at T drop-tail every packet."
+    "IN are packets within a contract's rate, OUT those beyond it and all of best effort. T is the"
+    " queue that you allow, as time on the link: WRED drops every OUT packet from an average of T on,"
+    " drop-tail every packet at T."
 )
 #: Said below it: how to set it, with one T as an example; how it was compared; what is not in it.
 CAPTION = (
     (
         "How to set it",
-        "Packets wait at most about T on average: take the wait that you can bear. With T = 48 ms, on 10"
-        " Mbit/s 40 packets of 1,500 bytes, packets wait 20 to 45 ms on average under TSW2CM + WRED; FQ-CoDel"
-        "'s target is 8 ms. CUBIC uses 99 % of the link or more if T is a quarter of the round trip"
-        " or longer, and at least 20 packets; Reno uses 98 % with a whole round trip and at least 40. Link"
-        " and queue together should hold two packets for each flow: with half a packet each, CUBIC flows"
-        " without a contract were left 3 % of the link, with two 25 %. RIO and srTCM mark by token"
-        " buckets: for CUBIC and BBR a bucket of two round trips at the contract's rate is enough (1"
-        " Mbit/s and 60 ms: 15 kB; at least 10 kB), for Prague one of eight; Reno needs 24, the wait in"
-        " the queue counted in, and 48 with a window of a hundred packets.",
+        "Packets wait at most about T on average: take the wait that you can bear. With T = 48 ms, on"
+        " 10 Mbit/s 40 packets of 1,500 bytes, packets wait 20 to 45 ms on average under TSW2CM +"
+        " WRED; FQ-CoDel's target is 8 ms. CUBIC fills 99 % of the link if T is at least a quarter of"
+        " the round trip and 20 packets, Reno 98 % with a whole round trip and 40. Link and queue"
+        " together should hold two packets for each flow: with half a packet, CUBIC's best effort got"
+        " 3 % of the link, with two 25 %. RIO and srTCM mark by token buckets, whose depth is said in"
+        " round trips at the contract's rate: two for CUBIC and BBR (1 Mbit/s and 60 ms: 15 kB; at"
+        " least 10 kB), eight for Prague, 24 for Reno, the queue's wait included (48 with windows of a"
+        " hundred packets).",
     ),
     (
         "How it was compared",
-        "On 10 Mbit/s (mixed senders: 20), at equal mean queueing delays of 8 to 39 ms, with eight seeds:"
-        " flows with contracts of 200 kbit/s to 1 Mbit/s, 60 % of the link together, beside as many"
-        " without one; or ten flows with contracts of 800 kbit/s and round trips of 60 ms, or of 20 to 200"
-        " ms. What is kept is the mean over the contracts, each counted up to 100 %. Where several schemes"
-        " come within 2 % of the best, the first one named is the simplest, with the fewest settings or,"
-        " if equal, a queue that keeps the fewest averages; settings and figures are of that one.",
+        "On 10 Mbit/s (mixed senders: 20), at equal mean queueing delays of 8 to 39 ms, with eight"
+        " seeds: flows with contracts of 200 kbit/s to 1 Mbit/s, 60 % of the link together, beside as"
+        " many without one; or ten flows with contracts of 800 kbit/s and round trips of 60 ms, or of"
+        " 20 to 200 ms. What is kept is the mean over the contracts, each counted up to 100 %. Of"
+        " schemes within 2 % of the best, the first named has the fewest settings or, if equal, a"
+        " queue that keeps the fewest averages; settings and figures are of that one. The last"
+        " column's brackets have the scheme that leaves best effort the most.",
     ),
     (
         "What is not in it",
-        "RI+O and ARM are RIO with a part added, which has to be set, too. Where RIO is named they keep"
-        " no more, and leave best effort 2 to 7 % of the link more; ARM breaks contracts of CUBIC beside"
-        " BBR. Probe knows no contracts and marks all flows alike. TWAM is for flows that all have a"
-        " contract, where less is sold than the link carries; its paper's page says what does as well."
-        " Beside best effort it breaks contracts.",
+        "RI+O and ARM are RIO with a part added, which has to be set, too. Where RIO is named they"
+        " keep no more, but leave best effort 1 to 7 % of the link more than RIO; ARM breaks contracts"
+        " of CUBIC beside BBR. Probe knows no contracts and marks all flows alike. TWAM is for flows"
+        " that all have a contract, on a link that is not all sold; its paper's page says what does as"
+        " well. Beside best effort it breaks contracts.",
     ),
 )
 _CLASSIC = "Reno of the ns-2 era"
