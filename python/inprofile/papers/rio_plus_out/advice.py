@@ -31,7 +31,7 @@ ENTRIES = {
     "usual_deep": "printed thresholds, 1500 B",
     "one": "one count",
 }
-LOW_TITLE = "RIO, both"
+LOW_TITLE = "RIO as advised"
 #: Flows of a contract in the network of that name.
 TENS = 10
 #: Fig. 8: contracts of 2 Mbit/s.
