@@ -224,7 +224,7 @@ def test_beside_the_verdict_of_c1_stands_how_the_placebo_did() -> None:
             values = {**m.values, "goodput": probe["goodput"], "delay": longer * probe["delay"]}
             cells[cell] = Measures(m.seeds, values, {})
     found = next(f for f in claims.findings(PAPER, cells) if (f.setup, f.claim) == (SETUP, "C1"))
-    start = "beside the placebo's delay, low to high goodput: "
+    start = "the marker's delay relative to the placebo's, low to high goodput: "
     assert found.told == f"{start}0, 0, 0 % (10 flows); −67, −67, −67 % (40 flows)"
 
 

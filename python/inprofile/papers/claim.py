@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     #: Two thirds or more hold, the rest is open or undecidable.
     MOSTLY = "mostly"
-    #: Some hold and none is opposite, otherwise; or all hold, and a placebo does as well.
+    #: Some hold and none is opposite, otherwise; or as above, and in some a placebo does as well.
     IN_PART = "in_part"
     #: Some hold and some are opposite.
     MIXED = "mixed"

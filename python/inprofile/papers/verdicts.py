@@ -23,7 +23,7 @@ from .judge import Judged, Verdict
 #: The file in a paper's folder.
 NAME = "verdicts.json"
 #: `claim.Because` as a page says it.
-BECAUSE = {"placebo": "a placebo does as well", "correction": "fewer after Holm's correction"}
+BECAUSE = {"placebo": "in some of them a placebo does as well", "correction": "fewer after Holm's correction"}
 
 
 class Answered(TypedDict):

@@ -19,8 +19,9 @@ from .runs import ProbeRuns
 if TYPE_CHECKING:
     from ..report import Report
 
-#: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised, and higher ones.
-ADVISED, AT, HIGH_AT, FULL_AT = "ns2-wait", 6, 12, 24
+#: The set-up whose queue is advised: drops keep a distance. Its threshold that is advised, a lower one, and
+#: higher ones.
+ADVISED, AT, LOWER_AT, HIGH_AT, FULL_AT = "ns2-wait", 6, 4, 12, 24
 #: What may do instead of the marker there: all IN, in that RED and in others; OUT packets placed blindly. And
 #: the marker itself over the max_p that what it is compared with has.
 INSTEAD = (
@@ -58,6 +59,7 @@ def figures(report: Report) -> dict[str, float]:
         **{f"full_{name}": x for name, x in _rivals(advised, FULL_AT).items()},
         **known("forty", 1 - _ratio(advised, "forty")),
         **known("ten", _ratio(advised, "ten") - 1),
+        **known("ten_near", _ten_near(advised)),
         **known("ten_published", 1 - _ratio(published, "ten")),
         **known("twenty", 1 - _ratio(advised, "forty", "twenty")),
         **known("wide", 1 - _ratio(advised, "forty", "wide")),
@@ -143,6 +145,12 @@ def _ten_blind(runs: ProbeRuns) -> Array:
     return np.exp(np.asarray(log_ratios(ours, blind), dtype=np.float64)) - 1
 
 
+def _ten_near(runs: ProbeRuns) -> Array:
+    """By how much packets of ten flows wait longer with the marker where the link is nearly full."""
+    ours, base = (least_delay([runs.frontier("frontier", "ten", s)], NEARLY_FULL) for s in ("hard", "none"))
+    return ours / base - 1
+
+
 def _ratio(runs: ProbeRuns, flows: str, study: str = "frontier", at: slice = slice(MATCHED)) -> Array:
     """Delay with the marker over that without, at equal goodputs, one a seed."""
     ours, base = (runs.frontier(study, flows, scheme) for scheme in ("hard", "none"))
@@ -174,6 +182,7 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
         Figure("delay", "queueing delay with the marker", 1e3 * ours["delay"], "ms"),
         Figure("wait", "queueing delay without it", 1e3 * bare["delay"], "ms"),
         Figure("sooner", "what the marker takes from the delay", 1e3 * (bare["delay"] - ours["delay"]), "ms"),
+        *_set(runs),
         *_delays(runs, NEARLY_FULL, "near_", (*MARKED, *OTHERS)),
         *_leads(runs),
         *_delays(published, NEARLY_FULL, "published_", (MARKED[0], OTHERS[0], OTHERS[-1])),
@@ -181,14 +190,34 @@ def today(paper: Paper, cells: Mapping[Cell, Measures]) -> list[Figure]:
     ]
 
 
+def _set(runs: ProbeRuns) -> list[Figure]:
+    """What forty flows get of the very settings that are pasted, and of RED with lower thresholds."""
+    made = []
+    for at, prefix, (name, study, scheme, words) in (
+        (AT, "set_", OTHERS[2]),
+        (AT, "set_", MARKED[2]),
+        (AT, "set_", OTHERS[3]),
+        (LOWER_AT, "lower_", OTHERS[2]),
+    ):
+        made += _at(runs.points(study, "forty", scheme)[at], f"{prefix}{name}", "", words, at)
+    return made
+
+
 def _ten_today(runs: ProbeRuns) -> list[Figure]:
-    """The goodput of ten flows under what is set for forty, at the advised thresholds."""
+    """What ten flows get under what is set for forty, at the advised thresholds."""
     made = []
     for name, study, scheme, words in (OTHERS[0], MARKED[0], OTHERS[2], OTHERS[3]):
-        goodput = runs.points(study, "ten", scheme)[AT]["goodput"] / 1e6
-        told = f"goodput of ten flows {words}, at IN thresholds of 6 and 18 packets"
-        made.append(Figure(f"ten_{name}", told, goodput, "Mbit/s"))
+        made += _at(runs.points(study, "ten", scheme)[AT], f"ten_{name}", " of ten flows", words, AT)
     return made
+
+
+def _at(found: Measures, name: str, whose: str, words: str, at: int) -> list[Figure]:
+    """Goodput and delay at one threshold."""
+    told = f"{whose} {words}, at IN thresholds of {at} and {3 * at} packets"
+    return [
+        Figure(name, f"goodput{told}", found["goodput"] / 1e6, "Mbit/s"),
+        Figure(f"{name}_delay", f"queueing delay{told}", 1e3 * found["delay"], "ms"),
+    ]
 
 
 #: The marker by max_p, and what may do instead of it, in the words of the table: name, study, scheme, words.

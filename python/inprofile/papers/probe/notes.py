@@ -22,8 +22,9 @@ def notes(claim: str, paper: Paper, runs: ProbeRuns, js: list[Flows]) -> list[st
 def told(claim: str, paper: Paper, js: list[Flows]) -> str:
     """What a table of verdicts gives beside the word, of claims that have bounds: the measured figures."""
     if claim == "C1":
+        words = "the marker's delay relative to the placebo's, low to high goodput"
         leads = [_beside_blind(j) for j in js if ("others", j.id, "blind") in j.runs]
-        return f"beside the placebo's delay, low to high goodput: {'; '.join(leads)}" if leads else ""
+        return f"{words}: {'; '.join(leads)}" if leads else ""
     if claim == "C4":
         lost = [_range(js[0].frontier(scheme)["loss_out"].mean(axis=1)) for scheme in ("soft-one", "soft")]
         cuts = [_mean(js[0].ratio(scheme)) for scheme in ("soft-one", "soft")]
