@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from inprofile import load as load_scenario
 from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell, Paper
-from inprofile.papers.ard.measure import averaged_queue, cycle_peak, measure, placebo_rate
 from inprofile.papers.ard.schemes import level, ranked
 from inprofile.papers.ard.sweeps import kept, shown
 from inprofile.papers.experiment import measure_work, work_of
@@ -36,140 +34,6 @@ def paper(shown_seed: int = 1) -> Paper:
         "shown_seed": shown_seed,
     }
     return Paper("made", Path(), about)
-
-
-def sine(period: float, seconds: float = 100.0, every: float = 0.1) -> np.ndarray:
-    return np.sin(2 * np.pi * np.arange(0, seconds, every) / period)
-
-
-@pytest.mark.parametrize("period", [0.7, 2.0, 5.0, 13.7])
-def test_a_sine_repeats_itself_wholly(period: float) -> None:
-    assert cycle_peak(sine(period), 0.1) == pytest.approx(1.0, abs=1e-3)
-
-
-def test_a_cycle_in_noise_is_weaker() -> None:
-    noise = np.random.default_rng(1).standard_normal(1000)
-    clear, faint = (cycle_peak(sine(5.0) + a * noise, 0.1) for a in (0.3, 1.5))
-    assert clear > 0.8
-    assert 0.2 < faint < clear - 0.3
-
-
-def test_a_drift_has_no_cycle() -> None:
-    assert cycle_peak(np.linspace(0, 1, 1000), 0.1) < 1e-6
-    assert cycle_peak(np.exp(-np.arange(1000) / 300), 0.1) < 1e-6
-
-
-def test_a_period_longer_than_the_lags_does_not_count() -> None:
-    assert cycle_peak(sine(60.0), 0.1) == 0.0
-
-
-def test_a_constant_queue_has_no_cycle() -> None:
-    assert cycle_peak(np.full(1000, 7.0), 0.1) == 0.0
-
-
-def test_too_short_a_series_is_refused() -> None:
-    with pytest.raises(ValueError, match="too few"):
-        cycle_peak(sine(2.0, seconds=10), 0.1)
-
-
-def test_average_of_a_queue_without_one_is_reds() -> None:
-    rng = np.random.default_rng(3)
-    length, arrivals = rng.integers(0, 50, 40).astype(float), rng.integers(0, 20, 40).astype(float)
-    expected, average = [], 0.0
-    for q, n in zip(length, arrivals, strict=True):
-        for _ in range(int(n)):
-            average += 0.002 * (q - average)
-        expected.append(average)
-    np.testing.assert_allclose(averaged_queue(length[None, :], arrivals[None, :])[0], expected)
-
-
-@pytest.mark.parametrize("order", [0, 1])
-def test_measures_of_tables_made_by_hand(order: int) -> None:
-    m = measure(synthetic.tables((1, 2), order=order), CELL, paper())  # type: ignore[arg-type]
-    np.testing.assert_allclose(m["fastest"], [300e3, 600e3])
-    np.testing.assert_allclose(m["slowest"], [100e3, 200e3])
-    np.testing.assert_allclose(m["std_total"], [100e3, 200e3])
-    np.testing.assert_allclose(m["std_in"], [50e3, 100e3])
-    np.testing.assert_allclose(m["total_in"], [200e3, 400e3])
-    np.testing.assert_allclose(m["drops_core"], [11, 22])
-    np.testing.assert_allclose(m["drops_marker"], [10, 20])
-    np.testing.assert_allclose(m["tokens_low"], [499 / 999, 499 / 999])
-    np.testing.assert_allclose(m["lambda_in_over_tpr"], [1.0, 1.0])
-    np.testing.assert_allclose(m["lambda_in_before"], [4e5, 4e5])
-    np.testing.assert_allclose(m["tokens_mean"], [15.005, 15.005], atol=1e-3)
-    # What it admits, not what arrives; a second with more and one with less.
-    np.testing.assert_allclose(m["admitted_over_tpr"], [0.9, 0.9])
-    np.testing.assert_allclose(m["admitted_std"], [1e5, 1e5])
-    np.testing.assert_allclose(m["arrived_std"], [2e5, 2e5])
-    # Half of the ten seconds after the start of the window are 40 kbit/s below those before it.
-    np.testing.assert_allclose(m.by_flow["soon"], [[0.0, -2e4]] * 2)
-    np.testing.assert_allclose(m.by_flow["early"], [[1e5, 2e5]] * 2)
-    np.testing.assert_allclose(m.by_flow["throughput"], [[100e3, 300e3], [200e3, 600e3]])
-    np.testing.assert_allclose(m.by_flow["in_share"], 0.75)
-    np.testing.assert_allclose(m.by_flow["edge_loss"], [[0.01, 0.02]] * 2)
-    # The standard deviation of a sine of amplitude s, and its period of 5 s.
-    np.testing.assert_allclose(m["queue_std"], [2**-0.5, 2**0.5], rtol=1e-3)
-    np.testing.assert_allclose(m["queue_cycle"], [1.0, 1.0], atol=1e-6)
-    assert placebo_rate(m) == 0.015
-
-
-def test_rates_are_those_of_the_wire_whatever_the_meters_count() -> None:
-    made = synthetic.tables()
-    made.experiment = made.experiment.replace('"with": {}', '"with": {"unmetered": 40}')
-    m = measure(made, CELL, paper())  # type: ignore[arg-type]
-    np.testing.assert_allclose(m["tpr"], [5.2e5, 5.2e5])
-    np.testing.assert_allclose(m["lambda_in_before"], [4.16e5, 4.16e5])
-    # Both in bits on the wire, where what is admitted is counted, too.
-    np.testing.assert_allclose(m["admitted_over_tpr"], [0.9 / 1.04] * 2)
-
-
-def test_traces_show_the_seed_fixed_beforehand() -> None:
-    m = measure(synthetic.tables((1, 2, 3)), CELL, paper(2))  # type: ignore[arg-type]
-    queue = m.traces["queue"]
-    assert queue.t[0] == 1.0
-    assert queue.t[-1] == 200.0
-    # Flow tcp.1 has the shortest RTT.
-    assert set(m.traces["fastest"].line) == {2e5, 1.6e5}
-    high = np.abs(queue.high - 20).max()
-    assert 1.5 < np.abs(queue.line - 20).max() < high < 3
-
-
-def test_runs_without_series_still_have_rates() -> None:
-    m = measure(synthetic.tables(with_series=False), CELL, paper())  # type: ignore[arg-type]
-    assert m.traces == {}
-    assert m["fi"].tolist() == [0.8, 0.8]
-
-
-def test_a_missing_seed_is_an_error() -> None:
-    tables = synthetic.tables((1, 2))
-    tables.markers = tables.markers.slice(1)
-    with pytest.raises(ValueError, match="rows for 2 seeds"):
-        measure(tables, CELL, paper())  # type: ignore[arg-type]
-
-
-def test_measures_survive_the_cache(tmp_path: Path) -> None:
-    m = measure(synthetic.tables(), CELL, paper())  # type: ignore[arg-type]
-    file = io.BytesIO()
-    m.write(file)
-    place = tmp_path / "cell.npz"
-    place.write_bytes(file.getvalue())
-    again = Measures.read(place)
-    assert again is not None
-    assert again.seeds == m.seeds
-    for name in m.values:
-        np.testing.assert_array_equal(again[name], m[name])
-    np.testing.assert_array_equal(again.traces["tokens"].high, m.traces["tokens"].high)
-    assert set(again.by_flow) == set(m.by_flow)
-    np.testing.assert_array_equal(again.by_flow["edge_loss"], m.by_flow["edge_loss"])
-
-
-def test_a_torn_cache_file_is_not_a_result(tmp_path: Path) -> None:
-    file = io.BytesIO()
-    measure(synthetic.tables(), CELL, paper()).write(file)  # type: ignore[arg-type]
-    place = tmp_path / "cell.npz"
-    place.write_bytes(file.getvalue()[:1000])
-    assert Measures.read(place) is None
-    assert Measures.read(tmp_path / "none.npz") is None
 
 
 def verdicts(**changes: float) -> dict[tuple[str, str], Judged]:

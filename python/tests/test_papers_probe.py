@@ -17,60 +17,11 @@ from inprofile.papers.judge import Judged, judge
 from inprofile.papers.judge_text import describe
 from inprofile.papers.probe import claims
 from inprofile.papers.probe.experiments import jobs
-from inprofile.papers.probe.frontiers import Frontier, beyond, log_ratio
-from inprofile.papers.probe.measure import BINS, load_variance
-from inprofile.papers.probe.runs import Flows, ProbeRuns
+from inprofile.papers.probe.measure import BINS
 
 SEEDS = (1, 2, 3, 4, 5, 6, 7, 8)
 PAPER = papers.load("probe")
 SETUP = PAPER.setups[0]["id"]
-
-
-def _point(goodput: float, delay: float, **more: float) -> Measures:
-    """Measures of all seeds, each off by a little of its own."""
-    wobble = 1 + 1e-4 * np.array(SEEDS)
-    values = {"goodput": goodput, "delay": delay, **more}
-    return Measures(SEEDS, {name: x * wobble for name, x in values.items()}, {})
-
-
-def _line(factor: float, low: float, high: float) -> Frontier:
-    """Delay grows as exp(goodput), times `factor`; eight thresholds."""
-    goodputs = np.linspace(low, high, 8)
-    return Frontier.of({i + 1: _point(g, factor * math.exp(g)) for i, g in enumerate(goodputs)})
-
-
-def test_frontiers_are_compared_where_both_have_a_goodput() -> None:
-    ratio = log_ratio(_line(0.25, 1, 3), _line(1.0, 2, 5))
-    assert ratio == pytest.approx([math.log(0.25)] * len(SEEDS))
-    assert log_ratio(_line(1, 1, 2), _line(1, 3, 4)) is None
-    assert log_ratio(_line(1, 1, 2), _line(1, 2.0002, 4)) is None
-    lowest = log_ratio(
-        Frontier.of({1: _point(1, 1), 2: _point(2, 8)}),
-        Frontier.of({1: _point(1, 1), 2: _point(2, 2)}),
-        at=slice(1),
-    )
-    assert lowest == pytest.approx([0.0] * len(SEEDS), abs=1e-9)
-
-
-def test_a_frontier_that_doubles_back_is_read_by_its_goodput() -> None:
-    there_and_back = Frontier.of({1: _point(1, 1), 2: _point(3, 9), 3: _point(2, 3)})
-    straight = Frontier.of({1: _point(1, 1), 2: _point(2, 3), 3: _point(3, 9)})
-    assert log_ratio(there_and_back, straight) == pytest.approx([0.0] * len(SEEDS), abs=1e-9)
-
-
-def test_a_point_that_another_one_beats_is_left_out() -> None:
-    """Less goodput at more delay: nobody would choose that threshold."""
-    beaten = Frontier.of({1: _point(1, 1), 2: _point(1.5, 20), 3: _point(2, 3), 4: _point(3, 9)})
-    straight = Frontier.of({1: _point(1, 1), 2: _point(2, 3), 3: _point(3, 9)})
-    assert log_ratio(beaten, straight) == pytest.approx([0.0] * len(SEEDS), abs=1e-9)
-
-
-def test_a_placebo_is_compared_where_it_gets_as_far() -> None:
-    ours, base = _line(0.25, 1, 5), _line(1.0, 1, 5)
-    short = _line(0.5, 1, 3.2)
-    low, high = (beyond(ours, base, short, at) for at in (slice(0, 3), slice(7, 10)))
-    assert low == pytest.approx([math.log(0.5)] * len(SEEDS), abs=1e-2)
-    assert np.isnan(high).all()
 
 
 def test_a_placebo_that_does_as_well_leaves_c1_in_part() -> None:
@@ -103,32 +54,6 @@ def test_less_than_claimed_is_not_the_opposite(claim: str, scheme: str, measure:
     found = next(j for j in _judged(change) if (j.setup, j.claim) == (SETUP, claim))
     assert found.verdict.value == "in_part"
     assert (found.count("holds"), found.count("opposite")) == (len(found.comparisons) / 2, 0)
-
-
-def test_the_loads_variance_is_relative() -> None:
-    # Means 2 and 20, variances 1 and 100.
-    assert load_variance(np.array([[1.0, 3.0], [10.0, 30.0]])).tolist() == [0.25, 0.25]
-
-
-def test_a_longer_bin_is_the_mean_of_its_samples() -> None:
-    # Of 1, 3, 1, 3 pairs are all 2; the fifth sample fills no bin.
-    arrived = np.array([[1.0, 3.0, 1.0, 3.0, 9.0], [1.0, 1.0, 3.0, 3.0, 9.0]])
-    assert load_variance(arrived, 2).tolist() == [0.0, 0.25]
-
-
-@pytest.mark.parametrize("bins", ["one", "five"])
-def test_the_bins_of_the_load_are_a_reading_of_c10_alone(bins: str) -> None:
-    """A world in which the load's variance falls in bins of half a round trip and rises in these."""
-    cells = {job.cell: _ideal(job.cell) for batch in jobs(PAPER) for job in batch}
-    cells = {
-        c: Measures(m.seeds, {**m.values, f"load_variance:{bins}": 1.0 / m["load_variance:half"]}, {})
-        for c, m in cells.items()
-    }
-    [plain] = [j for j in judge(claims.findings(PAPER, cells)) if (j.setup, j.claim) == (SETUP, "C10")]
-    [under] = [j for j in judge(claims.findings(PAPER, cells, f"bin-{bins}")) if j.setup == SETUP]
-    # Eight equal values: they hold, and not after Holm's correction over all claims.
-    assert (plain.count("holds"), len(plain.comparisons)) == (2, 2)
-    assert (under.claim, under.verdict.value) == ("C10", "opposite")
 
 
 def test_every_experiment_of_a_quick_run_is_sound() -> None:
@@ -469,30 +394,6 @@ def test_nothing_can_be_doubled_where_nothing_is_cut() -> None:
     ]
 
 
-def test_one_seed_without_an_effect_undoes_no_ratio_of_means() -> None:
-    """Nine seeds of ten in which 2A+1 cuts a quarter of the delay, and A+1 twice as much."""
-    j = Flows(ProbeRuns({}, SETUP), PAPER.topologies[0])
-    cut = np.array([0.25, 0.26, 0.24, 0.25, 0.27, 0.23, 0.25, 0.26, 0.24, -0.01])
-    one, two = (list(np.log1p(-k * cut)) for k in (2, 1))
-    found = claims._doubled(j, one, two, 1.5, 2.5)
-    assert found.obstacle is None
-    assert found.values == pytest.approx([2.0] * 10)
-    two[0] = math.nan
-    assert len(claims._doubled(j, one, two, 1.5, 2.5).values) == 9
-
-
-def test_a_seed_without_a_common_goodput_is_left_out_and_told() -> None:
-    j = Flows(ProbeRuns({}, SETUP), PAPER.topologies[0])
-    some = j.compare("delay", [-0.5, math.nan, -0.4, -0.6], "below")
-    assert (some.label, list(some.values)) == (
-        "delay (in 3 of 4 seeds; in the others frontiers share nothing)",
-        [-0.5, -0.4, -0.6],
-    )
-    few = j.compare("delay", [-0.5, math.nan, math.nan, -0.6], "below")
-    assert few.obstacle == "the two frontiers have a goodput or delay in common in 2 of 4 seeds"
-    assert not few.measured
-
-
 def test_thresholds_of_a_seed_are_no_samples_of_their_own() -> None:
     found = next(j for j in _judged() if (j.setup, j.claim) == (SETUP, "C15"))
     assert {len(c.comparison.values) for c in found.comparisons} == {len(SEEDS)}
@@ -529,3 +430,10 @@ def test_the_table_has_each_scheme_beside_all_in() -> None:
     assert rows["ten", "soft-one", "share of OUT packets lost"] == pytest.approx(
         [0.22] * len(SEEDS), rel=1e-2
     )
+
+
+def _point(goodput: float, delay: float, **more: float) -> Measures:
+    """Measures of all seeds, each off by a little of its own."""
+    wobble = 1 + 1e-4 * np.array(SEEDS)
+    values = {"goodput": goodput, "delay": delay, **more}
+    return Measures(SEEDS, {name: x * wobble for name, x in values.items()}, {})
