@@ -41,8 +41,9 @@ fn ticks(seconds: f64) -> i64 {
     (seconds * HZ as f64) as i64
 }
 
-/// The state. Windows are in segments, moments in ticks, the function's time in 2^-10 s.
+/// The state, in a cache line. Windows are in segments, moments in ticks, the function's time in 2^-10 s.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct LinuxCubic {
     /// Segments to be acknowledged for one more in the window (`cnt`).
     cnt: u32,
@@ -60,10 +61,12 @@ pub struct LinuxCubic {
     last_max: u32,
     /// Where the function is flat, and how long after the stage began.
     origin: u32,
-    k: u64,
+    k: u32,
     /// The shortest round-trip time in seconds.
     delay_min: f64,
 }
+
+const _: () = assert!(size_of::<LinuxCubic>() == 64, "a cache line");
 
 impl Default for LinuxCubic {
     /// Before the first congestion event.
@@ -85,9 +88,9 @@ impl Default for LinuxCubic {
 }
 
 /// RFC 9438 §4.2: how long the function takes over so many segments to its flat part.
-fn time_to(segments: u32) -> u64 {
+fn time_to(segments: u32) -> u32 {
     let cube = ((1u64 << CUBE) / C) as f64 * f64::from(segments);
-    libm::cbrt(cube) as u64
+    libm::cbrt(cube) as u32
 }
 
 /// RFC 9438 §4.2: how far the function is from its flat part, so long before or after.
@@ -172,8 +175,9 @@ impl LinuxCubic {
             0
         };
         let t = ((since as u64 + ahead) << UNIT) / HZ as u64;
-        let far = distance(t.abs_diff(self.k));
-        if t < self.k { self.origin.saturating_sub(far) } else { self.origin + far }
+        let k = u64::from(self.k);
+        let far = distance(t.abs_diff(k));
+        if t < k { self.origin.saturating_sub(far) } else { self.origin + far }
     }
 
     /// RFC 9438 §4.4 and §4.5: how many segments take the window one nearer to `target`.
@@ -184,6 +188,7 @@ impl LinuxCubic {
 }
 
 impl Law for LinuxCubic {
+    #[inline(always)]
     fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
         let (_, now) = at();
         self.update(whole(cwnd), segments, ticks(now));

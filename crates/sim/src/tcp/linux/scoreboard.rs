@@ -132,6 +132,7 @@ impl<C: Clock> Scoreboard<C> {
     }
 
     /// A segment is sent, for the first time or again.
+    #[inline(always)]
     pub fn sent(&mut self, number: u32, now: C) {
         if number == self.max() {
             if self.segments.len() == self.segments.capacity() {
@@ -145,6 +146,11 @@ impl<C: Clock> Scoreboard<C> {
             });
             return;
         }
+        self.sent_again(number, now);
+    }
+
+    #[inline(never)]
+    fn sent_again(&mut self, number: u32, now: C) {
         if self.again.capacity() == 0 {
             self.again.reserve_exact(1);
         }
