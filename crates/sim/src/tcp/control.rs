@@ -329,12 +329,13 @@ impl Control {
         }
     }
 
-    /// See [`Law::avoid`]. Reno's is inlined where it is asked.
+    /// See [`Law::avoid`]. Reno's and Linux's CUBIC's are inlined where they are asked.
     #[inline(always)]
     pub fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
         match self {
             Control::Reno(c) => c.avoid(cwnd, segments, at),
             Control::LinuxReno(c) => c.avoid(cwnd, segments, at),
+            Control::LinuxCubic(c) => c.avoid(cwnd, segments, at),
             others => others.avoid_apart(cwnd, segments, at),
         }
     }
@@ -407,7 +408,13 @@ impl Control {
     pub fn acknowledged_with_rate(&mut self, sample: &Sample, window: &mut Window) -> bool {
         match self {
             Control::Bbr(c) => c.acknowledged(sample, window),
-            others => others.acknowledged_apart(sample, window),
+            others => {
+                // A copy: if these had their address, BBR's would have to be in memory.
+                let (sample, mut own) = (*sample, *window);
+                let decided = others.acknowledged_apart(&sample, &mut own);
+                *window = own;
+                decided
+            }
         }
     }
 

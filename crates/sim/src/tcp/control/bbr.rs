@@ -73,11 +73,12 @@ impl State {
     }
 }
 
-/// The values that every step of one acknowledgement works with.
+/// The values that every step of one acknowledgement works with. Steps that are rarely taken are given those that they need instead: none has to be
+/// kept in memory for them.
 #[derive(Clone, Copy, Debug)]
-struct Acked<'a> {
+struct Acked {
     now: f64,
-    rs: &'a RateSample,
+    rs: RateSample,
     /// RS.delivery_rate, in segments a second; 0 where none could be told.
     rate: f64,
     rtt: Option<f64>,
@@ -160,9 +161,13 @@ impl Default for Bbr {
 
 impl Bbr {
     /// CheckStartupDone() (§5.3.1).
-    fn check_startup_done(&mut self, a: &Acked<'_>) {
-        self.check_startup_high_loss(a);
-        if self.state == State::Startup && self.full_bw_reached {
+    #[inline(always)]
+    fn check_startup_done(&mut self, a: Acked) {
+        if self.state != State::Startup {
+            return;
+        }
+        self.check_startup_high_loss(a.phase, a.rs.lost, a.rs.tx_in_flight);
+        if self.full_bw_reached {
             // EnterDrain() (§5.3.2).
             self.state = State::Drain;
             self.drain_start_round = self.rounds.count;
@@ -170,12 +175,12 @@ impl Bbr {
     }
 
     /// CheckStartupHighLoss() (§5.3.1): a round trip in fast recovery, with more than 2 % lost, in six ranges.
-    fn check_startup_high_loss(&mut self, a: &Acked<'_>) {
-        if self.state == State::Startup
-            && self.rounds.loss_round_start
-            && a.phase == Phase::Recovery
+    #[inline(never)]
+    fn check_startup_high_loss(&mut self, phase: Phase, lost: u32, tx_in_flight: u32) {
+        if self.rounds.loss_round_start
+            && phase == Phase::Recovery
             && self.rounds.lost_ranges >= FULL_LOSS_COUNT
-            && inflight_too_high(f64::from(a.rs.lost), f64::from(a.rs.tx_in_flight))
+            && inflight_too_high(f64::from(lost), f64::from(tx_in_flight))
         {
             self.undo.state = Some(State::Startup);
             self.full_bw_now = true;
@@ -192,7 +197,8 @@ impl Bbr {
     }
 
     /// CheckFullBWReached() (§5.3.1): three round trips in which the rate grows by less than a quarter.
-    fn check_full_bw_reached(&mut self, a: &Acked<'_>) {
+    #[inline(always)]
+    fn check_full_bw_reached(&mut self, a: Acked) {
         if self.full_bw_now || !self.rounds.start || a.rs.app_limited {
             return;
         }
@@ -205,7 +211,8 @@ impl Bbr {
     }
 
     /// CheckDrainDone() (§5.3.2).
-    fn check_drain_done(&mut self, a: &Acked<'_>) {
+    #[inline(always)]
+    fn check_drain_done(&mut self, a: Acked) {
         if self.state != State::Drain {
             return;
         }
@@ -250,7 +257,7 @@ impl Bbr {
 
     /// SetCwnd() (§5.6.4): what C.cwnd becomes.
     #[inline(always)]
-    fn cwnd(&self, a: &Acked<'_>) -> f64 {
+    fn cwnd(&self, a: Acked) -> f64 {
         let gain = self.state.gains().1;
         let max_inflight = self.quantization_budget(self.bdp(gain) + self.ahead.extra_acked());
         let mut cwnd = a.cwnd;
@@ -284,13 +291,14 @@ impl Bbr {
     }
 
     /// OnInit() (§5.2.1): the handshake is over. A SYN that was sent twice leaves its round-trip time unknown.
-    fn connected(&mut self, sample: &Sample) {
-        self.min_rtt.begin(sample.now);
-        self.ahead.restart(sample.now);
-        if sample.srtt > 0.0 {
-            self.min_rtt.value = sample.srtt;
+    #[cold]
+    fn connected(&mut self, now: f64, srtt: f64) {
+        self.min_rtt.begin(now);
+        self.ahead.restart(now);
+        if srtt > 0.0 {
+            self.min_rtt.value = srtt;
         }
-        self.pacing_rate = self.initial_pacing_rate(sample.srtt);
+        self.pacing_rate = self.initial_pacing_rate(srtt);
     }
 
     /// InitPacingRate() (§5.6.2).
@@ -315,10 +323,10 @@ impl Law for Bbr {
     #[inline(always)]
     fn acknowledged(&mut self, sample: &Sample, window: &mut Window) -> bool {
         self.phase = sample.phase;
-        let Some(rs) = sample.rate.as_ref() else { return true };
+        let Some(rs) = sample.rate else { return true };
         if rs.total <= 1 {
             // The handshake says nothing of the rate.
-            self.connected(sample);
+            self.connected(sample.now, sample.srtt);
             return true;
         }
         let mut a = Acked {
@@ -332,21 +340,21 @@ impl Law for Bbr {
             phase: sample.phase,
         };
         // UpdateModelAndState() (§5.2.3).
-        self.update_latest_delivery_signals(&a);
-        self.update_congestion_signals(&a, sample.limited);
-        self.update_ack_aggregation(&a);
-        self.check_full_bw_reached(&a);
-        self.check_startup_done(&a);
-        self.check_drain_done(&a);
-        self.update_probe_bw_cycle_phase(&a);
-        self.update_min_rtt(&a);
-        self.check_probe_rtt(&mut a);
-        self.advance_latest_delivery_signals(&a);
+        self.update_latest_delivery_signals(a);
+        self.update_congestion_signals(a, sample.limited);
+        self.update_ack_aggregation(a);
+        self.check_full_bw_reached(a);
+        self.check_startup_done(a);
+        self.check_drain_done(a);
+        self.update_probe_bw_cycle_phase(a);
+        self.update_min_rtt(a);
+        a.cwnd = self.check_probe_rtt(a);
+        self.advance_latest_delivery_signals(a);
         // BoundBWForModel() (§5.5.10).
         self.bw = least(self.max_bw, self.bw_shortterm);
         // UpdateControlParameters() (§5.2.3).
         self.set_pacing_rate(self.state.gains().0);
-        window.cwnd = self.cwnd(&a);
+        window.cwnd = self.cwnd(a);
         true
     }
 

@@ -85,7 +85,7 @@ impl LongestAhead {
 
 impl Bbr {
     /// UpdateLatestDeliverySignals() (§5.5.10).
-    pub(super) fn update_latest_delivery_signals(&mut self, a: &Acked<'_>) {
+    pub(super) fn update_latest_delivery_signals(&mut self, a: Acked) {
         let r = &mut self.rounds;
         r.delivered = a.rs.total;
         self.latest = (most(self.latest.0, a.rate), most(self.latest.1, f64::from(a.rs.delivered)));
@@ -96,7 +96,7 @@ impl Bbr {
     }
 
     /// AdvanceLatestDeliverySignals() (§5.5.10).
-    pub(super) fn advance_latest_delivery_signals(&mut self, a: &Acked<'_>) {
+    pub(super) fn advance_latest_delivery_signals(&mut self, a: Acked) {
         if self.rounds.loss_round_start {
             self.latest = (a.rate, f64::from(a.rs.delivered));
             self.rounds.lost_ranges = 0;
@@ -117,7 +117,7 @@ impl Bbr {
 
     /// UpdateCongestionSignals() (§5.5.10).
     #[inline(always)]
-    pub(super) fn update_congestion_signals(&mut self, a: &Acked<'_>, limited: bool) {
+    pub(super) fn update_congestion_signals(&mut self, a: Acked, limited: bool) {
         self.update_max_bw(a, limited);
         if !self.rounds.loss_round_start {
             return;
@@ -134,7 +134,7 @@ impl Bbr {
 
     /// UpdateMaxBw() (§5.5.5), with UpdateRound() (§5.5.1).
     #[inline(always)]
-    fn update_max_bw(&mut self, a: &Acked<'_>, limited: bool) {
+    fn update_max_bw(&mut self, a: Acked, limited: bool) {
         let r = &mut self.rounds;
         r.start = a.rs.total - a.rs.delivered >= r.next_round_delivered;
         if r.start {
@@ -159,7 +159,7 @@ impl Bbr {
     }
 
     /// UpdateACKAggregation() (§5.5.9).
-    pub(super) fn update_ack_aggregation(&mut self, a: &Acked<'_>) {
+    pub(super) fn update_ack_aggregation(&mut self, a: Acked) {
         let ahead = &mut self.ahead;
         let mut expected = self.bw * (a.now - ahead.interval_start);
         if ahead.delivered <= expected {

@@ -54,7 +54,7 @@ impl Default for Probing {
 impl Bbr {
     /// UpdateProbeBWCyclePhase() (§5.3.3).
     #[inline(always)]
-    pub(super) fn update_probe_bw_cycle_phase(&mut self, a: &Acked<'_>) {
+    pub(super) fn update_probe_bw_cycle_phase(&mut self, a: Acked) {
         if !self.full_bw_reached || self.adapt_long_term_model(a) {
             return;
         }
@@ -65,9 +65,9 @@ impl Bbr {
             State::ProbeBwCruise if self.is_time_to_probe_bw(a) => self.start_probe_bw_refill(a.rs.total),
             State::ProbeBwRefill if self.rounds.start => {
                 self.probing.is_bw_probe_sample = true;
-                self.start_probe_bw_up(a);
+                self.start_probe_bw_up(a.rs.total, a.rate, a.cwnd);
             }
-            State::ProbeBwUp if self.is_time_to_go_down(a) => {
+            State::ProbeBwUp if self.is_time_to_go_down(a.inflight, a.cwnd, a.rate) => {
                 self.probing.prev_probe_too_high = false;
                 self.start_probe_bw_down(a.now, a.rs.total);
             }
@@ -104,12 +104,12 @@ impl Bbr {
 
     /// StartProbeBW_UP() (§5.3.3).
     #[inline(never)]
-    fn start_probe_bw_up(&mut self, a: &Acked<'_>) {
+    fn start_probe_bw_up(&mut self, delivered: u32, rate: f64, cwnd: f64) {
         self.probing.ack_phase = AckPhase::ProbeStarting;
-        self.rounds.begin(a.rs.total);
-        self.reset_full_bw(a.rate);
+        self.rounds.begin(delivered);
+        self.reset_full_bw(rate);
         self.state = State::ProbeBwUp;
-        self.raise_inflight_longterm_slope(a.cwnd);
+        self.raise_inflight_longterm_slope(cwnd);
     }
 
     /// CheckProbeRTT() (§5.3.4): the acknowledgements of a probe end with it.
@@ -119,7 +119,8 @@ impl Bbr {
     }
 
     /// IsTimeToProbeBW() (§5.3.3): two to three seconds have passed, or as many round trips as Reno needs to recover.
-    fn is_time_to_probe_bw(&self, a: &Acked<'_>) -> bool {
+    #[inline(always)]
+    fn is_time_to_probe_bw(&self, a: Acked) -> bool {
         let rounds = least(self.target_inflight(a.cwnd), MOST_ROUNDS);
         a.now > self.probing.cycle_began + self.probing.wait
             || f64::from(self.probing.rounds_since_probe_up) >= rounds
@@ -131,20 +132,21 @@ impl Bbr {
     }
 
     /// IsTimeToCruise() (§5.3.3).
-    fn is_time_to_cruise(&self, a: &Acked<'_>) -> bool {
+    #[inline(always)]
+    fn is_time_to_cruise(&self, a: Acked) -> bool {
         a.inflight <= self.inflight_with_headroom() && a.inflight <= self.inflight(self.max_bw, 1.0)
     }
 
     /// IsTimeToGoDown() (§5.3.3).
-    fn is_time_to_go_down(&mut self, a: &Acked<'_>) -> bool {
-        if self.probing.prev_probe_too_high && a.inflight >= self.inflight_longterm {
+    fn is_time_to_go_down(&mut self, inflight: f64, cwnd: f64, rate: f64) -> bool {
+        if self.probing.prev_probe_too_high && inflight >= self.inflight_longterm {
             // Precautionary probing: the last probe went too high.
             self.probing.prev_probe_precautionary = true;
             return true;
         }
-        if self.rounds.cwnd_limited && a.cwnd >= self.inflight_longterm {
+        if self.rounds.cwnd_limited && cwnd >= self.inflight_longterm {
             // The limit is our own, and says nothing of the path.
-            self.reset_full_bw(a.rate);
+            self.reset_full_bw(rate);
             return false;
         }
         self.full_bw_now
@@ -168,24 +170,25 @@ impl Bbr {
     }
 
     /// ProbeInflightLongtermUpward() (§5.3.3).
-    fn probe_inflight_longterm_upward(&mut self, a: &Acked<'_>) {
-        if !self.rounds.cwnd_limited || a.cwnd < self.inflight_longterm {
+    fn probe_inflight_longterm_upward(&mut self, cwnd: f64, newly_acked: f64) {
+        if !self.rounds.cwnd_limited || cwnd < self.inflight_longterm {
             return;
         }
         let p = &mut self.probing;
-        p.up_acked += a.newly_acked;
+        p.up_acked += newly_acked;
         if p.up_acked >= p.acked_per_increase {
             let delta = (p.up_acked / p.acked_per_increase).floor();
             p.up_acked -= delta * p.acked_per_increase;
             self.inflight_longterm += delta;
         }
         if self.rounds.start {
-            self.raise_inflight_longterm_slope(a.cwnd);
+            self.raise_inflight_longterm_slope(cwnd);
         }
     }
 
     /// AdaptLongTermModel() (§5.3.3). True: it has decided on the next state.
-    fn adapt_long_term_model(&mut self, a: &Acked<'_>) -> bool {
+    #[inline(always)]
+    fn adapt_long_term_model(&mut self, a: Acked) -> bool {
         let p = &mut self.probing;
         if p.ack_phase == AckPhase::ProbeStarting && self.rounds.start {
             p.ack_phase = AckPhase::ProbeFeedback;
@@ -209,7 +212,7 @@ impl Bbr {
         if !inflight_too_high(f64::from(a.rs.lost), tx_in_flight) && self.inflight_longterm.is_finite() {
             self.inflight_longterm = most(self.inflight_longterm, tx_in_flight);
             if self.state == State::ProbeBwUp {
-                self.probe_inflight_longterm_upward(a);
+                self.probe_inflight_longterm_upward(a.cwnd, a.newly_acked);
             }
         }
         false

@@ -47,7 +47,7 @@ impl MinRtt {
 
 impl Bbr {
     /// UpdateMinRTT() (§5.3.4).
-    pub(super) fn update_min_rtt(&mut self, a: &Acked<'_>) {
+    pub(super) fn update_min_rtt(&mut self, a: Acked) {
         let m = &mut self.min_rtt;
         m.expired = a.now > m.recent_stamp + INTERVAL;
         if let Some(rtt) = a.rtt
@@ -60,33 +60,36 @@ impl Bbr {
         }
     }
 
-    /// CheckProbeRTT() (§5.3.4); it may restore the window.
+    /// CheckProbeRTT() (§5.3.4): the window, which it may restore.
     #[inline(always)]
-    pub(super) fn check_probe_rtt(&mut self, a: &mut Acked<'_>) {
+    pub(super) fn check_probe_rtt(&mut self, a: Acked) -> f64 {
         if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.state = State::ProbeRtt;
             self.save_cwnd(a.cwnd);
             self.min_rtt.done_at = None;
             self.stop_probe(a.rs.total);
         }
-        if self.state == State::ProbeRtt {
-            self.handle_probe_rtt(a);
-        }
         self.idle_restart &= a.rs.delivered == 0;
+        if self.state != State::ProbeRtt {
+            return a.cwnd;
+        }
+        self.handle_probe_rtt(a.now, a.rs.total, a.inflight, a.cwnd)
     }
 
-    /// HandleProbeRTT() (§5.3.4).
-    fn handle_probe_rtt(&mut self, a: &mut Acked<'_>) {
+    /// HandleProbeRTT() (§5.3.4): the window that follows.
+    #[inline(never)]
+    fn handle_probe_rtt(&mut self, now: f64, delivered: u32, inflight: f64, cwnd: f64) -> f64 {
         if self.min_rtt.done_at.is_some() {
             self.min_rtt.round_done |= self.rounds.start;
             if self.min_rtt.round_done {
-                a.cwnd = self.check_probe_rtt_done(a.now, a.rs.total, a.cwnd);
+                return self.check_probe_rtt_done(now, delivered, cwnd);
             }
-        } else if a.inflight <= self.probe_rtt_cwnd() {
-            self.min_rtt.done_at = Some(a.now + DURATION);
+        } else if inflight <= self.probe_rtt_cwnd() {
+            self.min_rtt.done_at = Some(now + DURATION);
             self.min_rtt.round_done = false;
-            self.rounds.begin(a.rs.total);
+            self.rounds.begin(delivered);
         }
+        cwnd
     }
 
     /// CheckProbeRTTDone() (§5.3.4): the window that follows.
@@ -206,9 +209,9 @@ mod tests {
         for (saved, then) in [(80.0, 80.0), (20.0, 50.0)] {
             let mut bbr = Bbr { prior_cwnd: saved, ..Bbr::default() };
             bbr.min_rtt.expired = true;
-            bbr.check_probe_rtt(&mut Acked {
+            bbr.check_probe_rtt(Acked {
                 now: 9.0,
-                rs: &rs,
+                rs,
                 rate: 10.0,
                 rtt: Some(0.1),
                 newly_acked: 1.0,
