@@ -13,6 +13,7 @@ use crate::ends::FlowHost;
 use crate::event::{EventKind, MAX_INDEX};
 use crate::flow::{Care, FlowState};
 use crate::flow_control::FlowControl;
+use crate::given_back::given_back;
 use crate::link::Link;
 use crate::marker_points::MarkerState;
 use crate::measure::{Measures, waits};
@@ -233,7 +234,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let mut starts = Vec::with_capacity(network.flows.len());
         let mut index = RouteIndex::new();
         world.flows.reserve_exact(network.flows.len());
-        for (f, &immediate_ack) in network.flows.into_iter().zip(&plan.immediate_acks) {
+        for (f, &immediate_ack) in given_back(network.flows).zip(&plan.immediate_acks) {
             let sends = here(f.from);
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let times = udp::times(seed, &f.name);
