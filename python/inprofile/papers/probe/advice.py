@@ -208,6 +208,10 @@ def _ten_today(runs: ProbeRuns) -> list[Figure]:
     made = []
     for name, study, scheme, words in (OTHERS[0], MARKED[0], OTHERS[2], OTHERS[3]):
         made += _at(runs.points(study, "ten", scheme)[AT], f"ten_{name}", " of ten flows", words, AT)
+    plain, blind = (runs.points(line[1], "ten", line[2])[AT]["goodput"] for line in (OTHERS[0], OTHERS[3]))
+    made.append(
+        Figure("ten_blind_less", "what every 15th packet OUT costs them of the link", (plain - blind) / LINK)
+    )
     return made
 
 
