@@ -85,7 +85,20 @@ def test_some_placebos_in_steady_state_are_of_a_full_run() -> None:
         assert not cells & ran
         assert Cell("spread", "unequal", "fdd", name) in ran
     assert Cell("wide", "unequal", "fdd", "blind") in ran
-    assert plan("fdd-red").cpu_seconds <= 150
+    assert plan("fdd-red").cpu_seconds <= 90
+
+
+def test_figures_10_and_11_of_other_set_ups_and_drop_tail_in_steady_state_are_of_a_full_run() -> None:
+    ran, every = ({job.cell for batch in jobs(PAPER, full=full) for job in batch} for full in (False, True))
+    points = {point.id for point in PAPER.top.tables("points")}
+    assert {c.setup for c in ran if c.sweep in points} == {"spread"}
+    assert {c.setup for c in every if c.sweep in points} > {"spread", "all-drops", "early-tail"}
+    for setup in ("all-drops-long", "wide"):
+        assert Cell(setup, "equal", "red", "", *DROP_TAIL) in every - ran
+    assert Cell("spread", "equal", "red", "", *DROP_TAIL) in ran
+    lacking = {c.setup for c in every - ran} - {c.setup for c in ran}
+    assert lacking == {s.id for s in PAPER.setups if s.flag("full")}
+    assert "all-drops-base-long" in lacking
 
 
 def test_equal_runs_are_counted_once() -> None:
@@ -383,7 +396,7 @@ def test_without_its_effect_a_claim_does_not_reproduce(claim: str, measure: str,
 
 
 def test_claim_d2_looks_at_every_point_of_both_figures() -> None:
-    labels = [c.comparison.topology for c in _judged()["D2", "all-drops"].comparisons]
+    labels = [c.comparison.topology for c in _judged()["D2", "spread"].comparisons]
     assert labels[:2] == ["equal RTTs", "unequal RTTs"]
     assert labels[2:4] == ["10 packets", "25 packets"]
     assert labels[-1] == "100 flows"

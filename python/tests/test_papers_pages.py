@@ -14,7 +14,7 @@ from inprofile import papers
 from inprofile.cli.reproduce import as_text
 from inprofile.metrics.measures import Measures, Trace
 from inprofile.papers import Cell, verdicts
-from inprofile.papers.advice import advice_of
+from inprofile.papers.advice import advice_of, committed, read
 from inprofile.papers.report import Report
 from inprofile.studies.reproduce import answered, plan
 from inprofile.studies.reproduce.report import write, write_overview
@@ -85,6 +85,30 @@ def test_a_quick_run_has_the_experiment_that_is_advised(name: str) -> None:
     assert made.jobs[advice.experiment].file.endswith(".toml")
 
 
+@pytest.mark.parametrize("name", ["rio-plus-out", "probe"])
+def test_the_first_screen_needs_nothing_that_is_run_with_full_only(name: str) -> None:
+    advice, whole = advice_of(report(name)), advice_of(report(name, full=True))
+    assert advice is not None
+    assert whole is not None
+    assert not any(said.kept for said in (*advice.sentences, *whole.sentences))
+    # What no sentence gives is of the last run with all cells.
+    known = committed(papers.load(name))
+    assert known is not None
+    lacking = {"rio-plus-out": "big_deep", "probe": "wide"}[name]
+    assert advice.figures[lacking] == known[1][lacking] != whole.figures[lacking]
+
+
+def test_a_figure_of_the_last_whole_run_is_named_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = report("rio-plus-out")
+    about = {**(read(made.paper) or {})}
+    about["change"] = {"text": "Behind larger buckets {big_deep:.0%} or {big_low:.0%}."}
+    monkeypatch.setattr("inprofile.papers.advice.read", lambda _: about)
+    advice = advice_of(made)
+    assert advice is not None
+    assert advice.to_json()["kept"] == {"change": ["big deep"]}
+    assert "Run with <code>--full</code> only, and here of the last such run: big deep." in render(made)
+
+
 #: Of a run without `--full`: claims of set-ups of which it has only a part of the experiments.
 IN_PART = {
     "rio-plus-out": {
@@ -94,6 +118,12 @@ IN_PART = {
             for setup in ("fits-counts", "fits-rates", "one-count")
         ),
         ("B12", "fits-rates"),
+        # Table I with fewer seeds.
+        *(
+            (claim, setup)
+            for claim in ("B1a", "B1b", "B1c", "B6", "B11", "B15", "B16")
+            for setup in ("fits-counts", "one-count")
+        ),
     },
     # Of the other set-ups what is run is shorter without --full.
     "probe": {
@@ -145,20 +175,21 @@ def test_a_committed_verdict_is_marked_and_counted_apart(tmp_path: Path) -> None
     write(made, tmp_path / "rio-plus-out")
     row = _row(json.loads((tmp_path / "rio-plus-out" / "results.json").read_text("utf-8")))
     by = {b["setup"]["id"]: b for b in row["by_setup"]}
-    # B12 is of two set-ups; of Table I alone are seven claims.
-    assert sum(by["fits-counts"]["counts"].values()) == 7
-    assert sum(by["fits-counts"]["kept"].values()) == 10
-    assert sum(row["counts"].values()) == 18 + 3 * 7
+    # B12 is of two set-ups; of Table I alone are seven claims, whole in two.
+    assert sum(by["fits-rates"]["counts"].values()) == 7
+    assert sum(by["fits-rates"]["kept"].values()) == 11
+    assert sum(by["fits-counts"]["kept"].values()) == 17
+    assert sum(row["counts"].values()) == 18 + 7
     assert "committed, not run here" in write_overview(tmp_path).read_text("utf-8")
 
 
 def test_without_a_committed_verdict_it_is_said_that_it_was_not_run() -> None:
     made = replace(report("rio-plus-out"), committed=None)
-    # B12's buckets are varied in two set-ups.
-    lacking = {*IN_PART["rio-plus-out"], *(("B12", name) for name in ("fits-counts", "one-count"))}
+    # Set-ups of which no verdict is known are not shown.
+    lacking = {(claim, setup) for claim, setup in IN_PART["rio-plus-out"] if setup == "fits-rates"}
     assert {(c["id"], c["setup"]) for c in report_json(made)["not_run"]} == lacking
     assert render(made).count("not run here (<code>--full</code>)") == len(lacking)
-    assert next(line for line in as_text(made).splitlines() if line.startswith("B8")).count("not run") == 3
+    assert next(line for line in as_text(made).splitlines() if line.startswith("B8")).count("not run") == 1
 
 
 def test_variants_run_in_part_have_their_committed_verdicts() -> None:

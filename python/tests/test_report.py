@@ -18,8 +18,9 @@ from inprofile import papers
 from inprofile.charts.curves import curve, frontier, lines
 from inprofile.charts.page import write_figures
 from inprofile.papers.advice import HEADINGS
-from inprofile.papers.judge import Verdict
+from inprofile.papers.judge import Verdict, judge
 from inprofile.papers.report import Report
+from inprofile.studies.reproduce import plan
 from inprofile.studies.reproduce.report import render, report_json, write, write_overview
 from inprofile.studies.reproduce.report.atlas import too_few_seeds
 from inprofile.studies.reproduce.report.data import holds_where, measures_csv
@@ -113,6 +114,20 @@ def test_every_chart_has_a_specification_and_every_specification_a_chart(html: s
     assert sum(name.startswith("Fig. ") for name in specs) == 108
     assert sum(name.startswith("tokens-") for name in specs) == 36
     assert all(spec["width"] == "container" for spec in specs.values())
+
+
+def test_without_full_there_is_nothing_to_choose_and_the_page_says_what_has_the_rest() -> None:
+    made = synthetic.report()
+    ran = {job.cell for job in plan("ard").jobs}
+    made.cells = {cell: m for cell, m in made.cells.items() if cell in ran}
+    made.judged = judge(made.paper.findings(made.cells))
+    made.variants = {"jitter": judge(made.paper.findings(made.cells, "jitter"))}
+    assert {j.setup for j in made.judged} == {"as-described", "full-core-buffer"}
+    assert not made.variants["jitter"]
+    html = render(made)
+    assert "The same with sender jitter, and behind a tail-drop edge link: with <code>--full</code>." in html
+    assert 'name="jitter"' not in html
+    assert {row["setup"] for row in report_json(made)["placebo"]} == {"as-described", "full-core-buffer"}
 
 
 def test_quick_mode_says_so(html: str) -> None:

@@ -13,7 +13,7 @@ import operator
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,8 @@ class Sentence:
     id: str
     text: str
     unmet: Sequence[str] = ()
+    #: Which of its figures need cells that run with `--full` only, and so are of the last run with them.
+    kept: Sequence[str] = ()
 
     @property
     def heading(self) -> str:
@@ -85,10 +87,11 @@ class Advice:
     picture: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """The sentences by what they answer, what of each is not borne out, and the figures."""
+        """The sentences by what they answer, what of each is not borne out or not of this run; figures."""
         return {
             "sentences": {s.id: s.text for s in self.sentences},
             "unmet": {s.id: list(s.unmet) for s in self.sentences if s.unmet},
+            "kept": {s.id: list(s.kept) for s in self.sentences if s.kept},
             "figures": dict(self.figures),
         }
 
@@ -108,9 +111,18 @@ def advice_of(report: Report) -> Advice | None:
         if isinstance(lacking.args[0], Cell):
             return None
         raise
+    # What rests on cells of `--full` alone is of the last run that had them.
     figures = {**figures, **of_today(report.today)}
+    whole = {} if report.full else (committed(report.paper) or ({}, {}))[1]
+    kept = {name: x for name, x in whole.items() if name not in figures}
+    figures = {**kept, **figures}
     return Advice(
-        sentences=sentences(report.paper, about, figures),
+        sentences=[
+            replace(
+                said, kept=[name.replace("_", " ") for name in _names(about[said.id]["text"]) if name in kept]
+            )
+            for said in sentences(report.paper, about, figures)
+        ],
         caption=_filled(about["caption"], figures),
         pastes=[Paste(p["title"], p["text"].strip()) for p in about.get("pastes", ())],
         experiment=advised(report.paper, about),
@@ -128,6 +140,16 @@ def of_today(found: Mapping[str, Any] | None) -> dict[str, float]:
             made[f"{row['name']}_{name}"] = figure["mean"]
             made.update({f"{row['name']}_{name}{end}": x for end, x in ends})
     return made
+
+
+def where_run(figures: Callable[[], Mapping[str, float]]) -> Mapping[str, float]:
+    """Figures of cells that some runs lack, such as those without `--full`: none of them then."""
+    try:
+        return figures()
+    except KeyError as lacking:
+        if isinstance(lacking.args[0], Cell):
+            return {}
+        raise
 
 
 def advised(paper: Paper, about: Mapping[str, Any]) -> Cell:
@@ -197,7 +219,12 @@ def sentences(paper: Paper, about: Mapping[str, Any], figures: Mapping[str, floa
 def _fifth(about: Mapping[str, Any], figures: Mapping[str, float]) -> list[str]:
     """The sentence on today's senders, if there is one and any of its figures."""
     text = about[TODAY]["text"] if TODAY in about else ""
-    return [TODAY] if any(name in figures for _, name, _, _ in Formatter().parse(text) if name) else []
+    return [TODAY] if any(name in figures for name in _names(text)) else []
+
+
+def _names(text: str) -> list[str]:
+    """The figures that a text has places for."""
+    return [name for _, name, _, _ in Formatter().parse(text) if name]
 
 
 def _unmet(rule: tuple[str, str, float], figures: Mapping[str, float]) -> str:

@@ -4,7 +4,8 @@
   of the set-up's `scenarios` (or the topology's `file`) with what topology, set-up, scheme and variant
   `set`; a `set` may be by topology. A set-up may be of `full` alone, and the `sweeps` are: `key` at each of
   `values`, on the first topology, with what the sweep `set`s. What of one every run has is its `always`; one
-  with `every_seed` has as many seeds as what is judged.
+  with `every_seed` has as many seeds as what is judged. A variant's `always` are the schemes that every run
+  has.
 - Kept are all metrics by name, `QUEUE.column` and `PLACE.column` of every queue and marker, and
   `GROUP.column`, the mean over the flows of a group; `GROUP.delay` where `distributions` are measured; and
   what the paper has `computed` from them.
@@ -41,7 +42,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
         for setup in paper.setups
         if full or not setup.flag("full")
         for topology in paper.topologies
-        for schemes in _turns(paper, None)
+        for schemes in _turns(paper, paper.find("variants", variant) if variant else None, full)
     ]
     return batches + list(sweep_jobs(paper, quick, full=full))
 
@@ -69,7 +70,7 @@ def sweep_jobs(paper: Paper, quick: bool = False, *, full: bool = True) -> Itera
                 ]
             continue
         for setup in sweep.words("setups"):
-            for schemes in _turns(paper, sweep):
+            for schemes in _turns(paper, sweep, full):
                 yield [
                     _job(paper, Cell(setup, topology, scheme, sweep=sweep.id, value=value), seeds)
                     for value in values_of(sweep)
@@ -101,9 +102,10 @@ def value_named(paper: Paper, sweep: Entry, value: str) -> str:
     return value
 
 
-def _turns(paper: Paper, sweep: Entry | None) -> list[list[str]]:
-    """Schemes that run at once, and those that are derived from them."""
-    wanted = None if sweep is None or "schemes" not in sweep else sweep.words("schemes")
+def _turns(paper: Paper, of: Entry | None, full: bool) -> list[list[str]]:
+    """Schemes of a sweep or a variant that run at once, and those that are derived from them."""
+    key = "schemes" if full else "always"
+    wanted = None if of is None or key not in of else of.words(key)
     schemes = [s for s in paper.schemes if wanted is None or s.id in wanted]
     turns = [[s.id for s in schemes if ("after" in s) == later] for later in (False, True)]
     return [turn for turn in turns if turn]

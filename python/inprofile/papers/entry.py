@@ -99,7 +99,8 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("topologies", "id title", "text where file set seeds cost atlas"),
         ("schemes", "id title text", "set after"),
         # `same_runs`: judged from other measures of the plain runs, so nothing of its own is run.
-        ("variants", "id title", "set same_runs"),
+        # `always`: the schemes that are run without `--full`, where not all are.
+        ("variants", "id title", "set same_runs always"),
         # `atlas = false`: of the set-ups alone. The committed atlas lacks it; so does `today.json`, but where
         # `today = true`.
         # `once`: it does not depend on the set-up, and is judged in the first.

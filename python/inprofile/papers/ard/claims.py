@@ -456,7 +456,7 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     """Collect what was measured about every claim in every set-up, in the order of the paper's tables."""
     found = []
     for claim in paper.claims:
-        for setup in ran(paper, cells):
+        for setup in ran(paper, cells, variant):
             if claim.id == "A14":
                 made = None if variant else beside.a14(paper, cells, setup.id)
                 found += [] if made is None else [made]

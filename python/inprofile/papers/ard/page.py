@@ -42,13 +42,19 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "short": list(_in_short(report)),
         "views": list(_views(report, charts)),
         "pictured": _pictured(report),
-        "fairness": [_fairness(report, variant, charts) for variant in variants_of(report.paper)],
+        "fairness": [_fairness(report, variant, charts) for variant in _variants(report)],
+        "jittered": len(_variants(report)) > 1,
         "rates": _rates(report),
         "drops": _drops(report),
         "sweeps": sweeps(report, charts),
         "jitter": {t.id: jitter.changes[t.id]["tcp.jitter"] for t in report.paper.topologies},
         "shown_seed": report.paper.top.whole("shown_seed"),
     }
+
+
+def _variants(report: Report) -> list[str]:
+    """The plain condition, and variants under which the paper's schemes were run: with `--full`."""
+    return [v for v in variants_of(report.paper) if ran(report.paper, report.cells, v)]
 
 
 def _in_short(report: Report) -> Iterator[str]:
@@ -121,11 +127,11 @@ def _fairness(report: Report, variant: str, charts: Charts) -> dict[str, Any]:
                 for s, title in titles(report.paper).items()
                 if (m := report.cells[Cell(setup.id, topology.id, s, variant)])
             ]
-            for setup in ran(report.paper, report.cells)
+            for setup in ran(report.paper, report.cells, variant)
         }
         low = min([*printed.values(), *(v for rows in found.values() for row in rows for v in row["values"])])
         columns = []
-        for setup in ran(report.paper, report.cells):
+        for setup in ran(report.paper, report.cells, variant):
             name = f"fi-{setup.id}-{topology.id}-{variant}"
             rows = found[setup.id]
             charts[name] = draw.dots(
@@ -205,7 +211,7 @@ def _pictured(report: Report) -> list[Entry]:
 def _views(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     """Fig. 4–8, once a set-up and jitter."""
     for setup in _pictured(report):
-        for variant in variants_of(report.paper):
+        for variant in _variants(report):
             yield {
                 "setup": setup,
                 "variant": variant,

@@ -67,6 +67,7 @@ def more(paper: Paper, cells: Cells) -> dict[str, Any]:
             }
             for setup in ran(paper, cells)
             for variant in variants_of(paper)
+            if setup in ran(paper, cells, variant)
             for c in placebo_comparisons(paper, cells, setup.id, variant)
         ]
     }

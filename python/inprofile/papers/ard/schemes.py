@@ -18,9 +18,9 @@ BLIND = "blind drops at ARD's rate"
 PHASE = Effect(0.1, 'a tenth of a full correlation: the effect is to be "mitigated much"')
 
 
-def ran(paper: Paper, cells: Cells) -> list[Entry]:
-    """The set-ups that were run: some with `--full` only."""
-    found = {cell.setup for cell in cells if not cell.sweep}
+def ran(paper: Paper, cells: Cells, variant: str = "") -> list[Entry]:
+    """The set-ups in which the paper's schemes were run, under a variant: some with `--full` only."""
+    found = {c.setup for c in cells if (c.scheme, c.variant, c.sweep) == ("ard", variant, "")}
     return [setup for setup in paper.setups if setup.id in found]
 
 

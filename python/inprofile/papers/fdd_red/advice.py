@@ -9,7 +9,7 @@ from ...charts import kinds as draw
 from ...metrics.measures import Measures
 from ...metrics.stats import SHARE
 from .. import Cell, Paper
-from ..advice import known
+from ..advice import known, where_run
 from ..rerun import Figure
 from . import boundary, cost
 from .measure import PACKET
@@ -66,14 +66,12 @@ def _own(report: Report) -> dict[str, float]:
     first = report.paper.setups[0].id
     red, fdd = (report.cell(LONG, "unequal", s) for s in ("red", "fdd"))
     equal_red, equal_fdd = (report.cell(LONG, "equal", s) for s in ("red", "fdd"))
-    base_gain = report.cell(BASE_LONG, "unequal", "fdd")["fi"] - red["fi"]
     drops = {name: report.cell(first, "equal", *LINES[name])["drops"] for name in list(LINES)[:3]}
     return {
         "red_long": float(red["fi"].mean()),
         "fdd_long": float(fdd["fi"].mean()),
         **known("gain_long", fdd["fi"] - red["fi"]),
-        "base_long": float((base_gain + red["fi"]).mean()),
-        **known("base_gain", base_gain),
+        **where_run(lambda: _without_queue(report, red)),
         "red_drops": float(drops["RED"].mean()),
         "fdd_drops": float(drops["FDD-RED"].mean()),
         "random_drops": float(drops["Random victim"].mean()),
@@ -83,6 +81,12 @@ def _own(report: Report) -> dict[str, float]:
         "fdd_drops_long": float(equal_fdd["drops"].mean()),
         **known("fdd_to_red_long", equal_fdd["drops"] / equal_red["drops"]),
     }
+
+
+def _without_queue(report: Report, red: Measures) -> dict[str, float]:
+    """The same in steady state with round-trip times that leave out the queue: run with `--full`."""
+    gain = report.cell(BASE_LONG, "unequal", "fdd")["fi"] - red["fi"]
+    return {"base_long": float((gain + red["fi"]).mean()), **known("base_gain", gain)}
 
 
 def _where(report: Report) -> dict[str, float]:

@@ -15,8 +15,8 @@ DROP_TAIL = ("drop-tail", "100 packets")
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what has to be run: nothing depends on anything else, a batch is what progress names.
 
-    `full` adds further set-ups, Fig. 10 and 11 and some placebos in steady state, the crossed readings, the
-    sweeps, and where FDD-RED pays.
+    `full` adds further set-ups, Fig. 10 and 11 of all but the first, some placebos and drop-tail in steady
+    state, the crossed readings, the sweeps, and where FDD-RED pays.
     """
     return [
         [*_main(paper, quick, full)],
@@ -87,17 +87,17 @@ def _main(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
             for variant in _variants(paper, setup, full):
                 yield _job(paper, Cell(setup.id, topology.id, "fdd", variant), n)
         # Not where RED's parameters vary: it has none of them.
-        if not paper.top.flag("coarse"):
+        if not paper.top.flag("coarse") and (full or not _long(setup)):
             queue = {"aqm": "drop_tail", "limit": DROP_TAIL[1]}
             cell = Cell(setup.id, paper.topologies[0].id, "red", "", *DROP_TAIL)
             yield _job(paper, cell, n, {"links.bottleneck.queue": queue, "monitors": []})
 
 
 def _points(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
-    """Fig. 10 and 11, of the first topology; quick: of the first set-up; in steady state only if `full`."""
+    """Fig. 10 and 11, of the first topology; of the first set-up only if quick, or not `full`."""
     topology = paper.topologies[0].id
     for setup in _setups(paper, full):
-        if (quick and setup.id != paper.setups[0].id) or (_long(setup) and not full):
+        if (quick or not full) and setup.id != paper.setups[0].id:
             continue
         n = paper.seeds.whole("quick_points" if quick else "points_long" if _long(setup) else "points")
         drawn = [v for v in _variants(paper, setup, full) if not _rival(paper, v)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ...charts import curves
@@ -12,7 +12,7 @@ from ...metrics.quantity import mean_pm, number, pm
 from ...metrics.stats import SHARE, Estimate, Interval, ci95, jain
 from .. import Cell, Entry
 from ..defaults import value_named
-from ..judge import Verdict
+from ..judge import Judged, Verdict, judge
 from ..judge_text import listed
 from ..pairing import INDEX
 from . import boundary
@@ -77,6 +77,8 @@ def _in_short(report: Report) -> Iterator[str]:
         if _printed_in(setup):
             yield f"{setup.title}: {_against_red(report, setup, '')}."
     printed = _drops_printed(report)
+    # Printed numbers are of the main runs, which every set-up has; verdicts also of Fig. 10 and 11.
+    judged = judge(report.paper.findings(report.cells))
     yield (
         f"With equal RTTs the paper prints {printed['red']} drops for RED and {printed['fdd']} for FDD-RED."
         " RED's count is no test: TCP and starting times were fitted to it. FDD-RED's depends on whether the"
@@ -85,18 +87,18 @@ def _in_short(report: Report) -> Iterator[str]:
     )
     yield (
         f"FDD-RED's {printed['fdd']} drops lie inside the prediction interval of"
-        f" {_inside(report, 'D2', 'equal')}; its printed index with unequal RTTs inside that of"
-        f" {_inside(report, 'D1', 'unequal')}."
+        f" {_inside(report, judged, 'D2', 'equal')}; its printed index with unequal RTTs inside that of"
+        f" {_inside(report, judged, 'D1', 'unequal')}."
     )
     yield from _without_a_ledger(report)
 
 
-def _inside(report: Report, claim: str, topology: str) -> str:
+def _inside(report: Report, judged: Sequence[Judged], claim: str, topology: str) -> str:
     """The set-ups in which the number printed of FDD-RED is inside, as a list."""
     title = report.paper.find("topologies", topology).title
     there = [
         f"“{report.paper.find('setups', j.setup).title}”"
-        for j in report.judged
+        for j in judged
         if j.claim == claim
         for n in j.numbers
         if n.inside and n.number.label.endswith(_titles(report)["fdd"]) and n.number.topology == title

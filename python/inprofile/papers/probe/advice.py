@@ -61,8 +61,8 @@ def figures(report: Report) -> dict[str, float]:
         **known("ten", _ratio(advised, "ten") - 1),
         **known("ten_near", _ten_near(advised)),
         **known("ten_published", 1 - _ratio(published, "ten")),
-        **known("twenty", 1 - _ratio(advised, "forty", "twenty")),
-        **known("wide", 1 - _ratio(advised, "forty", "wide")),
+        **_saved(advised, "twenty"),
+        **_saved(advised, "wide"),
         **known("low", 1 - _ratio(advised, "forty", at=LOW)),
         **known("high", 1 - _ratio(advised, "forty", at=HIGH)),
         **known("udp", _ratio(advised, "forty", "udp-5") - 1),
@@ -75,6 +75,11 @@ def figures(report: Report) -> dict[str, float]:
         **known("ten_blind", _ten_blind(published)),
         **known("share", free["goodput_marked"] / free["goodput_tcp"]),
     }
+
+
+def _saved(runs: ProbeRuns, study: str) -> dict[str, float]:
+    """The same in a study that is run with `--full` only; nothing without it."""
+    return known(study, 1 - _ratio(runs, "forty", study)) if (study, "forty", "hard") in runs else {}
 
 
 def _published(runs: ProbeRuns, goodput: float) -> dict[str, float]:
@@ -108,8 +113,12 @@ def _ten_flows(runs: ProbeRuns) -> dict[str, float]:
         ("often", "blind-15", "blind"),
         ("steeper", "steeper", "none"),
     ):
-        made[f"ten_{name}_most"] = _most(runs, study, "ten", scheme)
-    made["ten_often_lost"] = (made["ten_plain_most"] - made["ten_often_most"]) * 1e6 / LINK
+        if (study, "ten", scheme) in runs:
+            made[f"ten_{name}_most"] = _most(runs, study, "ten", scheme)
+    if "ten_often_most" in made:
+        made["ten_often_lost"] = (made["ten_plain_most"] - made["ten_often_most"]) * 1e6 / LINK
+    if ("steeper", "ten", "none") not in runs:
+        return made
     ours, base = (runs.frontier(study, "ten", "none") for study in ("steeper", "frontier"))
     return made | known("ten_steeper", np.exp(np.asarray(log_ratios(ours, base), dtype=np.float64)) - 1)
 
@@ -122,17 +131,20 @@ def _most(runs: ProbeRuns, study: str, flows: str, scheme: str) -> float:
 def _rivals(runs: ProbeRuns, at: int) -> dict[str, float]:
     """The marker at a threshold, and at its goodput the least delay of what may do instead.
 
-    Nothing of what reaches no such goodput in some seed.
+    Nothing of what was not run, or reaches no such goodput in some seed.
     """
     ours = runs.points("frontier", "forty", "hard")[at]
-    goodput, blind = float(ours["goodput"].mean()), runs.points("blind", "forty", "blind")[at]
+    goodput = float(ours["goodput"].mean())
     made = {
         "goodput": goodput / 1e6,
         "delay": float(ours["delay"].mean()) * 1e3,
         "out_share": 1 - float(ours["share_in"].mean()),
-        "blind_out_share": 1 - float(blind["share_in"].mean()),
     }
-    for name, study, scheme in INSTEAD:
+    # Some are run with `--full` only.
+    tried = [line for line in INSTEAD if (line[1], "forty", line[2]) in runs]
+    if any(study == "blind" for _, study, _ in tried):
+        made["blind_out_share"] = 1 - float(runs.points("blind", "forty", "blind")[at]["share_in"].mean())
+    for name, study, scheme in tried:
         delay = least_delay([runs.frontier(study, "forty", scheme)], goodput)
         if not np.isnan(delay).any():
             made |= {**known(name, 1e3 * delay), **known(f"over_{name}", 1e3 * (delay - ours["delay"]))}

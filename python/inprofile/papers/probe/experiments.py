@@ -37,8 +37,9 @@ def thresholds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what `reproduce` runs: a batch for each set-up, study and number of flows, then the sweeps.
 
-    Without `full`: the first set-up whole, of the others what is needed (`beside`), no sweeps, all of it half
-    as long. What runs under today's senders is as long as §3 has it; an atlas has durations of its own.
+    Without `full`: the first set-up whole, of the others what is needed (`beside`), no study that is
+    `full_only`, no sweeps, all of it half as long. What runs under today's senders is as long as §3 has it;
+    an atlas has durations of its own.
     """
     seconds = QUICK if quick else SECONDS if full or paper.top.flag("coarse") else SHORT
     batches = [
@@ -50,8 +51,9 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
         for setup in paper.setups
         if full or not setup.flag("full")
         for study in paper.top.tables("studies")
+        if full or not study.flag("full_only")
         for topology in paper.topologies
-        if "topologies" not in study or topology.id in study.words("topologies")
+        if topology.id in _networks(paper, study, setup, full)
         # What only some set-ups have is for the advice: it is not in an atlas, nor under today's senders.
         if "setups" not in study or (setup.id in study.words("setups") and not paper.top.flag("coarse"))
         for seeds in [_seeds(paper, study, setup, quick, full)]
@@ -74,6 +76,15 @@ def _seeds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool) ->
     if setup.id != paper.setups[0].id:
         return paper.seeds.whole("beside")
     return max(paper.seeds.whole("full"), study.whole("seeds", 0) if full else 0)
+
+
+def _networks(paper: Paper, study: Entry, setup: Entry, full: bool) -> list[str]:
+    """Networks of a study: all, or those that it names; without `full` those that its `beside` names."""
+    beside = study.table("beside") if "beside" in study and setup.id != paper.setups[0].id else None
+    for about in (study,) if full or beside is None else (beside, study):
+        if "topologies" in about:
+            return about.words("topologies")
+    return [topology.id for topology in paper.topologies]
 
 
 def _schemes(paper: Paper, study: Entry, topology: Entry, setup: Entry, full: bool) -> list[str]:

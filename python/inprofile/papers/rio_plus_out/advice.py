@@ -12,7 +12,7 @@ from ...charts.curves import curve
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import FREE, SHARE
 from .. import Cell, Entry, Paper
-from ..advice import known
+from ..advice import known, where_run
 from ..rerun import Figure
 from . import larger
 from .experiments import UNIT
@@ -40,7 +40,7 @@ TWO = 2.0
 WAIT, USUAL_WAIT = 576 * 8 / 10e6 * 1e3, 1500 * 8 / 10e6 * 1e3
 #: RIO with RI+O's own thresholds for all OUT packets: a sweep and its value.
 TIGHT, TIGHT_TITLE = ("out", "10, 30, 0.1"), "RIO, lower thresholds"
-#: A weight near the queue itself, and what of it every run has: RI+O behind the printed buckets.
+#: A weight near the queue itself, of which `--full` has RI+O behind the printed buckets.
 FAST = ("w_q", "0.5")
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def figures(report: Report) -> dict[str, float]:
     tight = report.cell(SMALL, "table-1", "rio", "", *TIGHT)
     printed, printed_plus = (report.cell(first, "table-1", s) for s in titles(paper))
     ten_rio, ten_plus = (report.cell(SMALL, "ten-flows", s) for s in titles(paper))
-    behind = {name: report.cells[larger.cell(paper.find("larger", id_))] for name, id_ in ENTRIES.items()}
+    entries = {name: larger.cell(paper.find("larger", id_)) for name, id_ in ENTRIES.items()}
+    # Some are run with `--full` only.
+    behind = {name: report.cells[cell] for name, cell in entries.items() if cell in report.cells}
     compared = {"rio": rio, "plus": plus, "tight": tight, **behind}
     return {
         **{key: x for name, m in compared.items() for key, x in _of(paper, name, m).items()},
@@ -70,8 +72,12 @@ def figures(report: Report) -> dict[str, float]:
         **known("least_printed_rio", _least(paper, printed)),
         "used_printed_rio": float(printed["utilisation"].mean()),
         "used_printed_plus": float(printed_plus["utilisation"].mean()),
-        "used_fast_plus": float(
-            report.cell(first, "table-1", "rio-plus-out", "", *FAST)["utilisation"].mean()
+        **where_run(
+            lambda: {
+                "used_fast_plus": float(
+                    report.cell(first, "table-1", "rio-plus-out", "", *FAST)["utilisation"].mean()
+                )
+            }
         ),
         **known("printed_less", printed["utilisation"] - printed_plus["utilisation"]),
         **known("price", (rio["throughput:be"] - plus["throughput:be"]) / 1e3),
@@ -85,6 +91,8 @@ def _sold(report: Report) -> dict[str, float]:
     """Contracts of one size on Fig. 8's link: how much may be sold, what is got then, IN packets lost."""
     made: dict[str, float] = {}
     for entry in report.paper.top.tables("sold"):
+        if entry.flag("full") and not report.full:
+            continue
         name = SHORT[entry.id]
         bound = report.paper.top.table("bounds").number("kept")
         found = {int(level): _at(report, entry, level) for level in entry.numbers("levels")}

@@ -65,7 +65,8 @@ def own(paper: Paper, variant: str) -> tuple[bool, bool]:
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what `reproduce` runs: the first set-up whole, of the others Table I and what the advice needs.
 
-    `full` adds their figures, the variants, and the sweeps. Points of an atlas, and what is run under today's
+    `full` adds their figures, more seeds of Table I where the advice is of neither, the variants, the sweeps,
+    and what of `larger` no sentence of the advice is about. Points of an atlas, and what is run under today's
     senders, have fewer points of Fig. 7 and 8 (`coarse`).
     """
     few = quick or paper.top.flag("coarse")
@@ -73,11 +74,11 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     for setup in paper.setups:
         make = _Maker(paper, setup, quick)
         whole = full or setup.id == paper.setups[0].id
-        made += make.table_1()
+        made += make.table_1("full" if whole or setup.flag("advised") else "study")
         if whole:
             made += [*make.figures_1_2(), *make.figures(few)]
         elif setup.flag("advised"):
-            made += make.figure_8(few, "advised")
+            made += make.figure_8(few, "advised", [setup.number("advised_profile")])
         if setup.flag("advised"):
             made += make.both("ten-flows", "ten-flows", "study")
     for variant in paper.variants if full else ():
@@ -86,7 +87,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     for sweep in paper.sweeps:
         made += _swept(paper, sweep, quick, full)
     if not paper.top.flag("coarse"):
-        made += larger.jobs(paper, partial(_larger, paper, quick))
+        made += larger.jobs(paper, partial(_larger, paper, quick), full)
     return [made]
 
 
@@ -146,9 +147,9 @@ class _Maker:
             values[f"flows.{name}.join.rate"] = self.paper.top.word("access")
         return values
 
-    def table_1(self) -> Iterator[Job]:
-        """Table I."""
-        yield from self.both("table-1", "table-1", "full")
+    def table_1(self, seeds: str) -> Iterator[Job]:
+        """Table I, with as many seeds as `seeds` says."""
+        yield from self.both("table-1", "table-1", seeds)
 
     def figures_1_2(self) -> Iterator[Job]:
         """Fig. 2 (with a large w_q, which is said of it alone) and Fig. 1; B8's other count by a reading."""
@@ -184,15 +185,15 @@ class _Maker:
                     "figure-7", "figure-7", "figures", level, str(n),
                     contract=profile * 1e6, values={"flows.be.count": n},
                 )  # fmt: skip
-        yield from self.figure_8(few, "figures")
+        yield from self.figure_8(few, "figures", [profile for profile, _ in levels(self.paper)])
         for step in self.paper.top.tables("steps"):
             key = step.word("file").removesuffix(".toml")
             yield from self.both("figure-9", key, "steps", "step", step.id)
 
-    def figure_8(self, few: bool, seeds: str) -> Iterator[Job]:
-        """Fig. 8, with as many seeds as `seeds` says."""
+    def figure_8(self, few: bool, seeds: str, profiles: Sequence[float]) -> Iterator[Job]:
+        """Fig. 8 for these profiles (Mbit/s), with as many seeds as `seeds` says."""
         about = self.paper.top.table("figures").table("levels")
-        for profile, _ in levels(self.paper):
+        for profile in profiles:
             for percent in map(int, about.numbers("few" if few else "all")):
                 count = {"flows.as.count": assured(profile, percent)}
                 yield from self.both(

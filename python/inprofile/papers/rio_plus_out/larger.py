@@ -18,12 +18,15 @@ LARGER, SOLD = "larger", "sold"
 Make = Callable[..., Iterator[Job]]
 
 
-def jobs(paper: Paper, make: Make) -> Iterator[Job]:
-    """All of them. `make(entry, topology, key, seeds, sweep, value, values=…, contract=…)` makes one's."""
+def jobs(paper: Paper, make: Make, full: bool) -> Iterator[Job]:
+    """All of them with `full`, else without those that are `full`.
+
+    `make(entry, topology, key, seeds, sweep, value, values=…, contract=…)` makes one's.
+    """
     known = {entry.id: entry for entry in paper.top.tables("larger")}
-    for entry in known.values():
+    for entry in (e for e in known.values() if full or not e.flag("full")):
         yield from make(entry, "table-1", "table-1", "full", LARGER, entry.id, values=entry.changes)
-    for entry in paper.top.tables("sold"):
+    for entry in (e for e in paper.top.tables("sold") if full or not e.flag("full")):
         set_by = known[entry.word("as")].changes if "as" in entry else {}
         for level in entry.numbers("levels"):
             profile = entry.number("profile")

@@ -45,6 +45,7 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
             _figure_8(report, charts, s, p)
             for p, _ in levels(report.paper)
             for s in _with(report, "figure-8")
+            if points(report.cells, s.id, "figure-8", f"{p:g} Mbit/s")
         ],
         "steps": [
             _figure_9(report, charts, s, step)

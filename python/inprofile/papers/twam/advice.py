@@ -12,7 +12,7 @@ from ...charts.curves import curve
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import FREE, SHARE
 from .. import Cell, Paper
-from ..advice import committed, known
+from ..advice import known
 from ..rerun import Figure
 from .experiments import ALONE, BASELINE, CURVE, HIGH, OURS, QUEUES, RAISED, cell_of
 from .measure import contracts
@@ -127,10 +127,9 @@ def _beside(report: Report) -> dict[str, float]:
 def _otherwise(report: Report) -> dict[str, float]:
     """The index under other readings, and the largest contract's share under one of the rival's.
 
-    Without `--full` they are of the last whole run.
+    They are run with `--full`.
     """
     paper = report.paper
-    kept = (committed(paper) or ({}, {}))[1]
     sold = contracts(paper, paper.find("topologies", SPARE))
 
     def largest(m: Measures) -> Array:
@@ -144,9 +143,7 @@ def _otherwise(report: Report) -> dict[str, float]:
         ("all_out", BASELINE, ALL_OUT, FREE),
     ):
         m = report.cells.get(cell_of(paper, paper.setups[0].id, SPARE, scheme, variant))
-        if m is None:
-            made |= {key: kept[key] for key in (name, f"{name}_lo", f"{name}_hi") if key in kept}
-        else:
+        if m is not None:
             made |= known(name, largest(m) if scheme == BASELINE else m["fi"], bounds)
     return made
 

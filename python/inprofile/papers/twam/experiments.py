@@ -50,7 +50,7 @@ def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str =
 
 
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
-    """List what `reproduce` runs; variants, sweeps and some of the second set-up only with `full`.
+    """List what `reproduce` runs; variants, sweeps, windows and some of the second set-up only with `full`.
 
     A point of the atlas, which has no sweeps, is what the claims compare and nothing beside.
     """
@@ -72,7 +72,7 @@ def _cells(paper: Paper, full: bool, beside: bool) -> Iterator[Cell]:
     for topology in paper.topologies:
         judged = topology.words("schemes") if "schemes" in topology else []
         shown = topology.words("beside") if beside and "beside" in topology else []
-        for scheme in [*judged, *shown]:
+        for scheme in [*judged, *(s for s in shown if full or s not in late.words("windows"))]:
             once = paper.find("schemes", scheme).flag("once")
             kept_for_full = topology.id in late.words("topologies") or scheme in late.words("schemes")
             for setup in paper.setups[: 1 if once or (kept_for_full and not full) else None]:

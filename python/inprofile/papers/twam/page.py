@@ -300,7 +300,12 @@ def _sources(report: Report) -> Iterator[Source]:
     """What the edge takes for a window, against the senders' own."""
     first = report.paper.setups[0].id
     for topology in report.paper.topologies:
-        known = [s for s in topology.get("beside", ()) if "windows" in report.paper.find("schemes", s)]
+        known = [
+            s
+            for s in topology.get("beside", ())
+            if "windows" in report.paper.find("schemes", s)
+            and cell_of(report.paper, first, topology.id, s) in report.cells
+        ]
         for scheme in [OURS, *known] if known else ():
             m = _cell(report, first, topology.id, scheme)
             yield Source(
