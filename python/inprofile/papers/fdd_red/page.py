@@ -87,21 +87,21 @@ def _in_short(report: Report) -> Iterator[str]:
     )
     yield (
         f"FDD-RED's {printed['fdd']} drops lie inside the prediction interval of"
-        f" {_inside(report, judged, 'D2', 'equal')}; its printed index with unequal RTTs inside that of"
-        f" {_inside(report, judged, 'D1', 'unequal')}."
+        f" {_inside(report, judged, 'drops', 'equal')}; its printed index with unequal RTTs inside that of"
+        f" {_inside(report, judged, 'fi', 'unequal')}."
     )
     yield from _without_a_ledger(report)
 
 
-def _inside(report: Report, judged: Sequence[Judged], claim: str, topology: str) -> str:
+def _inside(report: Report, judged: Sequence[Judged], measure: str, topology: str) -> str:
     """The set-ups in which the number printed of FDD-RED is inside, as a list."""
     title = report.paper.find("topologies", topology).title
+    words = report.paper.top.table("measures").table(measure).word("words")
     there = [
         f"“{report.paper.find('setups', j.setup).title}”"
         for j in judged
-        if j.claim == claim
         for n in j.numbers
-        if n.inside and n.number.label.endswith(_titles(report)["fdd"]) and n.number.topology == title
+        if n.inside and n.number.label == f"{words}, {_titles(report)['fdd']}" and n.number.topology == title
     ]
     return listed(there) if there else "none"
 
