@@ -103,12 +103,18 @@ def test_the_command_says_how_to_go_on(small: Path, monkeypatch: pytest.MonkeyPa
     assert "the same command goes on from there" in answer.stderr
 
 
+def test_all_five_are_foretold_seven_minutes_on_two_cores() -> None:
+    plans = [work.plan(name) for name in papers.names()]
+    assert len(plans) == 5
+    assert sum(p.cpu_seconds / 2 + p.alone for p in plans) <= 7 * 60
+
+
 def test_plan_runs_nothing(small: Path) -> None:
     answer = CliRunner().invoke(app, ["reproduce", "--plan"])
     assert answer.exit_code == 0
-    assert answer.stdout.startswith("ard: 32 experiments, 96 runs, about ")
+    assert answer.stdout.startswith("ard: 10 experiments, 30 runs, about ")
     as_json = CliRunner().invoke(app, ["reproduce", "ard", "--plan", "--json"])
-    assert json.loads(as_json.stdout)["papers"][0]["runs"] == 96
+    assert json.loads(as_json.stdout)["papers"][0]["runs"] == 30
     assert not any(small.iterdir())
 
 
