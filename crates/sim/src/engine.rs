@@ -29,8 +29,7 @@ use crate::route::{RouteIndex, Service};
 use crate::run_log::Log;
 use crate::senders::{Senders, of_linux};
 use crate::signals::{Oracles, Paths};
-use crate::tcp::control::Kind;
-use crate::tcp::{Ack, Config, Congestion, Delays, Flags, More, Sack, TimerKind};
+use crate::tcp::{Ack, Delays, Flags, More, Sack, TimerKind};
 use crate::timer::{Due, Expiry};
 use crate::traffic::page_load::PageLoad;
 use crate::traffic::{ExternalSender, Source, udp};
@@ -101,9 +100,6 @@ const STOP_CHECK_INTERVAL: u64 = 1 << 14;
 const MANY_FLOWS: (usize, u64) = (2048, 32);
 /// The same where a link keeps flows apart: they then come by turns, and nothing of one is near when its turn comes.
 const FLOWS_BY_TURNS: (usize, u64) = (512, 8);
-
-/// The same where senders pace, which mixes flows: what an acknowledgement needs is then in no near cache. With BBR it gains nothing.
-const PACED_FLOWS: (usize, u64) = (512, 8);
 
 /// Room for the senders of these flows.
 fn room<C: Clock>(flows: &[Flow], hosts: Hosts, here: impl Fn(NodeId) -> bool) -> Senders<C> {
@@ -229,8 +225,6 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
 
         let mut senders = room(&network.flows, hosts, here);
-        let mixes = |c: &Config| c.pacing && c.congestion != Congestion::Linux(Kind::Bbr);
-        let paces = network.flows.iter().any(|f| f.transport.tcp().is_some_and(mixes));
         let mut starts = Vec::with_capacity(network.flows.len());
         let mut index = RouteIndex::new();
         world.flows.reserve_exact(network.flows.len());
@@ -278,7 +272,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let accounts = Accounts::new(network.window);
         let by_turns = world.links.iter().any(Link::has_flow_queues);
-        let read_ahead = [Some(MANY_FLOWS), by_turns.then_some(FLOWS_BY_TURNS), paces.then_some(PACED_FLOWS)];
+        let read_ahead = [Some(MANY_FLOWS), by_turns.then_some(FLOWS_BY_TURNS)];
         let enough = read_ahead.into_iter().flatten().find(|(least, _)| senders.len() >= *least);
         let interval = enough.map_or(STOP_CHECK_INTERVAL, |(_, batch)| batch);
         let mut run = Run {

@@ -156,7 +156,7 @@ impl<C: Clock> Senders<C> {
         let seat = self.seats[flow as usize];
         if seat.is_linux() {
             let Lines(sender, timers) = &self.linux[seat.number()];
-            u64::from(timers[0].is_set()) ^ sender.touch()
+            u64::from(timers[0].is_set()) ^ sender.cwnd().to_bits()
         } else {
             let Lines(timers, source) = &self.others[seat.number()];
             u64::from(timers[0].is_set()) ^ source.touch()

@@ -329,22 +329,14 @@ impl Control {
         }
     }
 
-    /// See [`Law::avoid`]. Reno's is inlined where it is asked.
+    /// See [`Law::avoid`]. Reno's and Linux's CUBIC's are inlined where they are asked.
     #[inline(always)]
     pub fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
         match self {
             Control::Reno(c) => c.avoid(cwnd, segments, at),
             Control::LinuxReno(c) => c.avoid(cwnd, segments, at),
-            others => others.avoid_apart(cwnd, segments, at),
-        }
-    }
-
-    /// The same for Linux's sender: its CUBIC's is inlined, too.
-    #[inline(always)]
-    pub fn avoid_as_linux(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
-        match self {
             Control::LinuxCubic(c) => c.avoid(cwnd, segments, at),
-            others => others.avoid(cwnd, segments, at),
+            others => others.avoid_apart(cwnd, segments, at),
         }
     }
 
@@ -385,17 +377,6 @@ impl Control {
     pub fn watches(&self) -> bool {
         use Control::{Cubic, LinuxCubic, LinuxReno, Reno};
         !matches!(self, Reno(_) | Cubic(_) | LinuxReno(_) | LinuxCubic(_))
-    }
-
-    /// Reads from the cache lines of CUBIC's and Prague's: what it reads means nothing.
-    #[inline(always)]
-    #[must_use]
-    pub fn touch(&self) -> u64 {
-        match self {
-            Control::LinuxCubic(c) => c.touch(),
-            Control::Prague(c) => c.touch(),
-            _ => 0,
-        }
     }
 
     /// An acknowledgement measured a round-trip time, in seconds.

@@ -228,14 +228,6 @@ impl<C: Clock> Sender<C> {
         Prr::new(self.prr, &Outstanding { cwnd: self.cwnd, flight, sacked: self.board.sacked(), delivered })
     }
 
-    /// Reads from each cache line that an acknowledgement touches, or, where it does not pace, from the first: what it reads means nothing.
-    #[inline(always)]
-    pub fn touch(&self) -> u64 {
-        let Some(pacer) = &self.pacer else { return self.cwnd.to_bits() };
-        let arrived = self.next_sample ^ self.board.touch() ^ self.rack.touch();
-        self.cwnd.to_bits() ^ pacer.touch() ^ u64::from(arrived) ^ self.control.touch()
-    }
-
     /// One past the last segment that may be sent.
     fn limit(&self) -> u32 {
         (self.board.una() + self.rwnd).min(self.data_end)

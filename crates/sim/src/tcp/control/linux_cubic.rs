@@ -108,12 +108,6 @@ impl LinuxCubic {
         }
     }
 
-    /// Reads from its cache line: what it reads means nothing.
-    #[inline(always)]
-    pub fn touch(&self) -> u64 {
-        self.delay_min.to_bits()
-    }
-
     #[inline(never)]
     fn shortened(&mut self, rtt: f64, now: f64) {
         if self.epoch.is_none_or(|epoch| ticks(now) - epoch >= HZ) {

@@ -63,12 +63,6 @@ impl Prague {
         }
     }
 
-    /// Reads from its cache lines: what it reads means nothing.
-    #[inline(always)]
-    pub fn touch(&self) -> u64 {
-        self.acked ^ self.alpha.to_bits()
-    }
-
     /// §2.4.4: the virtual round-trip time, and whether it counts.
     fn virtual_rtt(&self, srtt: f64) -> Option<f64> {
         (self.rtt_virt > 0.0 && self.rounds >= ROUNDS && srtt > 0.0).then(|| srtt.max(self.rtt_virt))

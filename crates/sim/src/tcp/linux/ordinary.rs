@@ -120,7 +120,7 @@ pub(super) mod grow {
             };
             if rest > 0 {
                 let at = || (self.timeout.srtt(), now);
-                self.cwnd = self.control.avoid_as_linux(self.cwnd, rest, at);
+                self.cwnd = self.control.avoid(self.cwnd, rest, at);
             }
         }
 

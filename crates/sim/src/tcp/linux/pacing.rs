@@ -109,12 +109,6 @@ impl Pacer {
         self.rate
     }
 
-    /// Reads from its cache line: what it reads means nothing.
-    #[inline(always)]
-    pub fn touch(&self) -> u64 {
-        self.rate.to_bits()
-    }
-
     /// How long the next train has to wait; `None`: it may leave.
     #[inline]
     pub fn wait(&self, now: f64) -> Option<f64> {

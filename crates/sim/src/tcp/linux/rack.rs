@@ -67,12 +67,6 @@ impl<C: Clock> Rack<C> {
         self.latest.map(|(sent_at, _)| sent_at)
     }
 
-    /// Reads from its first cache line: what it reads means nothing.
-    #[inline(always)]
-    pub fn touch(&self) -> u32 {
-        self.fack
-    }
-
     /// An acknowledgement arrives.
     pub fn begin(&mut self) {
         self.newest = None;

@@ -105,12 +105,6 @@ impl<C: Clock> Scoreboard<C> {
         self.una + self.segments.len() as u32
     }
 
-    /// Reads from its first cache line, and from that of the first segment: what it reads means nothing.
-    #[inline(always)]
-    pub fn touch(&self) -> u32 {
-        self.una ^ self.segments.front().map_or(0, |first| u32::from(first.lost))
-    }
-
     /// Segments believed to be in the network: neither arrived nor lost.
     pub fn in_flight(&self) -> u32 {
         self.segments.len() as u32 - self.sacked - self.lost
