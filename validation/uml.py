@@ -81,7 +81,7 @@ class Seen:
     planned: Sequence[Planned]
     seen: npt.NDArray[np.void]
     began: int
-    """When the last command ended, which sets up the discipline; in nanoseconds of the guest's clock."""
+    """When the last command, which sets up the discipline, ended; in nanoseconds of the guest's clock."""
     said: str
     """`tc -s -d qdisc show` at the end."""
     kernel: str
@@ -120,10 +120,10 @@ def run(jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Seen]:
             (folder / f"{number}.plan").write_bytes(packets)
         longest = sum(job.planned()[-1].at for job in jobs) / 1e9
         tell(f"booting Linux; {len(jobs)} jobs take {longest:.0f} s")
-        said = boot(kernel, folder, script(folder, jobs), longest)
+        console = boot(kernel, folder, script(folder, jobs), longest)
         told = folder / "version"
         version = told.read_text(encoding="utf-8").strip() if told.exists() else "?"
-        return [_seen(folder, number, job, version, said) for number, job in enumerate(jobs)]
+        return [_seen(folder, number, job, version, console) for number, job in enumerate(jobs)]
 
 
 def compiled(source: Path, program: Path) -> None:
@@ -176,10 +176,10 @@ def script(folder: Path, jobs: Sequence[Job]) -> str:
     return first_process(folder, modules, lines)
 
 
-def _seen(folder: Path, number: int, job: Job, version: str, said: str) -> Seen:
+def _seen(folder: Path, number: int, job: Job, version: str, console: str) -> Seen:
     file = folder / f"{number}.seen"
     if not file.exists():
-        raise RuntimeError(f"{job.name} did not run in the guest, which said:\n{said}")
+        raise RuntimeError(f"{job.name} did not run in the guest, which said:\n{console}")
     seen = np.fromfile(file, dtype=SEEN)
     began = int((folder / f"{number}.began").read_text(encoding="utf-8"))
     said = (folder / f"{number}.said").read_text(encoding="utf-8")

@@ -1,15 +1,16 @@
 //! What 10,000 customers cost the router, and whether each gets his share.
 //!
-//! `bench-customers [ROUNDS [flows|look]]` prints JSON; with `flows` or `look` that alone. The router's own code runs on frames from memory, without ports, in virtual time.
-//! - `new_flow_ns`: CPU time of a packet of a flow never seen before, 64 B UDP from addresses spread over 10.0.0.0/8, which by turns
-//!   belongs to one customer and to 10,000 with a prefix and a token bucket each; `ratio` is that of one round, the median of all.
-//! - `reload`: of the file of 10,000 customers with queues of their own for one in which each tenth has another contract: reading
-//!   it and preparing it, beside the packets, and how long packets are held while it is taken over.
-//! - `look`: `stats` and the metrics of 10,000 customers with queues of their own: how long packets are held at a time while
-//!   their state is copied or accounts are checked, at the median and at worst, and how long the rest takes beside them.
+//! `bench-customers [ROUNDS [flows|state_reads]]` prints JSON; with `flows` or `state_reads` that alone. The router's own code
+//! runs on frames from memory, without ports, in virtual time.
+//! - `new_flow_ns`: CPU time per packet of new flows, 64 B UDP from addresses in 10.0.0.0/8, with one customer and with 10,000 by
+//!   turns, each with a prefix and a token bucket; `ratio`: 10,000 to one within a round, the median of the rounds.
+//! - `reload`: replaces a file of 10,000 customers with queues of their own by one with every tenth contract changed: time to read
+//!   and to prepare it, beside the packets, and how long packets are held meanwhile.
+//! - `state_reads`: `stats` and the metrics of 10,000 customers with queues of their own: how long packets are held at a time
+//!   while their state is copied or accounts are checked, at the median and at worst, and how long the rest takes beside them.
 //! - `memory_kib`: what such a router takes, and a customer of it.
 //! - `share`: 10,000 customers, all backlogged for 10 s at 10 Gbit/s, with packets of 1,500 B, and of 64 B to 1,500 B by customer:
-//!   the worst error of a share, relative to it, and in points of a hundred of the link.
+//!   the worst error of a share, relative to it, and in percentage points of the link.
 
 use std::time::Instant;
 use std::{env, fs, hint};
@@ -58,7 +59,7 @@ fn flat(n: u32) -> String {
     text
 }
 
-/// Customers with a queue each; of each tenth the contract is `contract`.
+/// Customers with a queue each; every tenth has the contract `contract`.
 fn queued(contract: &str) -> String {
     let mut text = head("10 Gbit/s")
         + "[[upstream.templates]]\nname = \"home\"\ncontract = \"500 kbit/s\"\nmarker = { kind = \"token_bucket\", depth = \"15 kB\" }\nqueue = { aqm = \"drop_tail\", limit = \"50 packets\" }\n";
@@ -97,7 +98,7 @@ fn receive(router: &mut Router, clock: &mut u64, burst: &mut [[u8; SIZE]]) {
     router.lanes[0].leaving.clear();
 }
 
-/// CPU time a packet, in nanoseconds.
+/// CPU time per packet, in nanoseconds.
 fn turn(router: &mut Router, clock: &mut u64, flow: &mut u32) -> f64 {
     let mut burst = [[0; SIZE]; BURST];
     let before = cpu_time();
@@ -184,8 +185,8 @@ fn reload() -> String {
     )
 }
 
-/// How long packets are held while their router's state is looked at.
-fn look() -> String {
+/// How long packets are held while the router's state is read.
+fn state_reads() -> String {
     let mut router = Router::new(read(&queued("400 kbit/s")), Layer::Ip, 1);
     let mut packet = [0; 1500];
     for i in 0..4 * CUSTOMERS {
@@ -229,14 +230,14 @@ fn look() -> String {
     }
     let worst = holding.iter().copied().fold(0.0, f64::max);
     format!(
-        "\"look\": {{\"held_ms\": {:.2}, \"held_worst_ms\": {worst:.2}, \"beside_ms\": {:.1}}}",
+        "\"state_reads\": {{\"held_ms\": {:.2}, \"held_worst_ms\": {worst:.2}, \"beside_ms\": {:.1}}}",
         median(holding),
         median(telling)
     )
 }
 
-/// The worst error of a customer's share: relative to it, and in points of a hundred of the link. So many packets of everybody's
-/// always wait.
+/// The worst error of a customer's share: relative to it, and in percentage points of the link. Every queue is topped up to
+/// `waiting` packets and never runs empty.
 fn share(seconds: u64, waiting: u64, size: impl Fn(u32) -> usize) -> (f64, f64) {
     let mut router = Router::new(read(&queued("500 kbit/s")), Layer::Ip, 1);
     let mut packet = [0; 1500];
@@ -275,17 +276,17 @@ fn main() {
     if env::args().nth(2).is_some_and(|only| only == "flows") {
         return println!("{{{}}}", new_flows(rounds));
     }
-    if env::args().nth(2).is_some_and(|only| only == "look") {
-        return println!("{{{}}}", look());
+    if env::args().nth(2).is_some_and(|only| only == "state_reads") {
+        return println!("{{{}}}", state_reads());
     }
     // First, as it tells what memory it takes.
     let reload = reload();
-    let look = look();
+    let state_reads = state_reads();
     let flows = new_flows(rounds);
     let equal = share(10, 5, |_| 1500);
     let mixed = share(10, 45, |customer| [64, 1500, 576, 1280][customer as usize % 4]);
     println!(
-        "{{{flows}, {reload}, {look}, \"share\": {{\"equal\": {{\"relative\": {:.5}, \"points\": {:.6}}}, \"mixed\": {{\"relative\": {:.5}, \"points\": {:.6}}}}}}}",
+        "{{{flows}, {reload}, {state_reads}, \"share\": {{\"equal\": {{\"relative\": {:.5}, \"points\": {:.6}}}, \"mixed\": {{\"relative\": {:.5}, \"points\": {:.6}}}}}}}",
         equal.0, equal.1, mixed.0, mixed.1
     );
 }

@@ -1,7 +1,7 @@
 """The measurements, and where their time goes.
 
-Every round runs all contestants one after the other, so that what else the machine does hits all alike; what
-counts are the ratios within a round.
+Every round runs all contestants one after the other, so that other load hits all alike; only ratios within a
+round count.
 
 The engine is compiled into a few large functions, so that a plain profile says little; hence every sampled
 address is looked up in the debugging information, inlined functions included.
@@ -22,18 +22,18 @@ from peers import ROOT, STORE, Missing, Peer, output, say
 
 Row = dict[str, Any]
 
-# Simulated seconds a number of flows: long enough to be past the start, short enough for ns-3.
+# Simulated seconds by number of flows: long enough to pass the start, short enough for ns-3.
 SECONDS = {10: 100, 100: 20, 1000: 5}
 # The same for configurations: about a million packets a run.
 CONFIGURATION_SECONDS = {10: 500, 100: 50, 1000: 8}
 # Ours alone.
 SCALE_SECONDS = {10: 100, 100: 20, 1000: 5, 10_000: 3, 100_000: 2}
-# Packets decided on at once: what the router takes from its ring, and one.
+# Packets per burst: what the router takes from its ring, and one.
 BURSTS = (64, 1)
 # Bytes of a full packet on the wire.
 WIRE = 1040
-# How far utilisation may be apart, and loss as a share of the peer's: three times the standard deviation of
-# one seed's loss, 0.5 to 1 % of it at 10 and 100 flows and up to 4 % at 1,000, whose runs are mostly start.
+# Tolerances of utilisation and, relative to the peer's, of loss: at least three standard deviations of one
+# seed's loss, which are 0.5 to 1 % of it at 10 and 100 flows and up to 4 % at 1,000 (mostly start-up).
 UTILISATION = 0.02
 LOSS = {10: 0.05, 100: 0.05, 1000: 0.12}
 
@@ -301,7 +301,7 @@ def scale(bins: Path, plan: Plan) -> list[Row]:
 
 
 def customers(bins: Path, plan: Plan) -> Row:
-    """The router with 10,000 customers: new flows against one customer, a reload, a look, shares."""
+    """The router with 10,000 customers: new flows vs one customer, a reload, state reads, shares."""
     say("customers: 10,000 of the router's")
     command = [str(bins / "bench-customers"), str(3 if plan.quick else 7)]
     process = start(command + (["flows"] if plan.quick else []), cores()[-1])

@@ -64,8 +64,8 @@ def customers(found: Result) -> list[tuple[str, str, list[float | None], list[bo
     if "reload" in found:
         held = found["reload"]["held_worst_ms"]
         told.append(("ms that packets are held by a reload, at worst", "≤ 100", [held], [held <= 100]))
-    if "look" in found:
-        held = found["look"]["held_worst_ms"]
+    if "state_reads" in found:
+        held = found["state_reads"]["held_worst_ms"]
         text = "ms that packets are held by stats, metrics and audits, at worst"
         told.append((text, "≤ 5", [held], [held <= 5]))
     if "share" in found:

@@ -75,7 +75,7 @@ def test_many_flows_share_as_the_coupled_probability_says() -> None:
 
 
 def test_one_of_each_is_not_in_that_state() -> None:
-    """RFC 9332, Appendix C, is of a constant probability; one CUBIC flow's saw-tooth makes it swing.
+    """RFC 9332, Appendix C, assumes a constant probability; one CUBIC flow's saw-tooth makes it swing.
 
     Prague follows its mean and CUBIC its mean square, which is more than twice the square of the mean.
     """
@@ -94,7 +94,7 @@ def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:
     assert len(points) == len(set(points)) == (len(d.matrix.pairs) - 1) * each + measured
     # RFC 9438, Eq. 2: half of 1 Gbit/s and 175 ms are 7292 packets, K = (7292 · 0.3/0.4)^(1/3) = 17.6 s.
     assert periods(1e9, 0.16) == (18.0, 18.0)
-    # 500 round trips of 20 ms, a quarter longer for the queue; of 25 ms or more, none are waited for.
+    # 500 round trips of 20 ms, a quarter longer for the queue; from 25 ms on, no such wait.
     assert (periods(4e6, 0.02)[0], periods(4e6, 0.025)[0]) == (13.0, 5.0)
     # All of 200 Mbit/s and 270 ms are 4500 packets, K = 15 s; of 1 Gbit/s and 410 ms 34,167, K = 29.5 s.
     assert periods(200e6, 0.02, 0.25) == (120.0, 60.0)

@@ -78,7 +78,7 @@ pub(crate) struct QueueState<C: Clock> {
     pub fifo: Fifo<QueuedPacket<C>>,
     /// Computed service: the number of packets that may join before those in transmission are next taken out.
     unseen: u32,
-    /// With fewer packets waiting, the discipline admits the next one and looks at nothing else; 0 where it may look.
+    /// With fewer packets waiting, the discipline admits the next one without looking at anything; 0: it may look.
     admits_below: u32,
     /// The discipline, unless there are classes.
     pub aqm: AnyAqm,
@@ -131,9 +131,8 @@ impl<C: Clock> QueueState<C> {
         }
     }
 
-    /// Computed service: a packet arrives at a busy link. Those whose transmission has begun by `now` are taken out if the discipline may
-    /// see them; how many these are at each arrival cannot be foreseen, so that many are taken out at a time where it asks for no more than
-    /// room.
+    /// Computed service: a packet arrives at a busy link. Takes out packets whose transmission has begun by `now` if the discipline may
+    /// see them; their number per arrival is unpredictable, so where the discipline only asks for room they go in batches.
     #[inline(always)]
     pub fn make_room(&mut self, now: C) {
         if self.unseen > 0 {
@@ -144,7 +143,7 @@ impl<C: Clock> QueueState<C> {
         }
     }
 
-    /// Stepped service of classes: the next packet. A function of its own: beside a single queue's it would take that one's registers.
+    /// Stepped service of classes: the next packet. A separate function: inlined beside a single queue's, it would take its registers.
     #[inline(never)]
     pub fn depart_class<W: Why>(
         &mut self,

@@ -1,6 +1,6 @@
 //! FDD-RED, a fair dropping discipline: RED decides when a packet is dropped, a ledger decides whose.
 //!
-//! Each drop decision charges avgRTT/RTT to the arriving flow and to the flow that the last drops point at; then the flow
+//! Each drop decision charges avgRTT/RTT to the arriving flow and to its partner ([`Latest`](ledger::Latest)); then the flow
 //! with the largest debt loses a packet and is credited with one. So drops are spread evenly over the flows, and a flow with
 //! a short round-trip time, which would otherwise take more than its share, bears more of them.
 //! Source: Hashemi, Jamali and Motarez 2014 (paper D), §II and Fig. 2; RED is [RED](super::red). Round-trip times are
@@ -43,7 +43,7 @@ struct Known {
     account: Account,
 }
 
-/// Decisions of the ledger that took no packet at once.
+/// Counts of decisions whose victim had no packet, and of the drops they deferred.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Decisions whose victim had no packet here.
@@ -78,7 +78,7 @@ struct Options {
     rtt_source: RttSource,
 }
 
-/// Who lost a packet.
+/// Which packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lost {
     /// The arrival is to be dropped or marked.
@@ -134,8 +134,8 @@ impl Params {
 }
 
 impl<R: Variant> FddRed<R> {
-    /// Enters an arrival: its flow's estimate, its account, and the flows that have been away for too long.
-    fn enter<Q: Queue + ?Sized>(&mut self, now: Time, packet: &Packet, queue: &Q, extra: Duration) {
+    /// Records an arrival: its flow's estimate and account; closes the accounts of idle flows.
+    fn record_arrival<Q: Queue + ?Sized>(&mut self, now: Time, packet: &Packet, queue: &Q, extra: Duration) {
         let known = self.known.touch(now, packet.flow).state;
         let rtt = match self.options.rtt_source {
             RttSource::Estimated => {
@@ -145,7 +145,7 @@ impl<R: Variant> FddRed<R> {
             RttSource::Oracle => self.told.get(&packet.flow).copied(),
         };
         let aside = std::mem::take(&mut known.account);
-        // Before it is seen again, so that a flow that was away itself is treated alike.
+        // Before this arrival counts, so that its own flow's account closes too if it was idle.
         let mut returning = aside;
         let from_departure = self.options.idle_from == IdleFrom::Departure;
         let waits = |flow| from_departure && queue.has(flow);
@@ -168,7 +168,7 @@ impl<R: Variant> FddRed<R> {
         self.link.map_or(Duration::ZERO, |rate| rate.serialise(Bytes(queue.bytes())))
     }
 
-    /// A packet is to go, and the ledger says whose. `None`: nobody's, the victim owes one.
+    /// Picks the victim and takes its packet, to be dropped or marked. `None`: the victim has none here and owes one.
     fn decide_victim<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,
@@ -322,7 +322,7 @@ impl<R: Variant> Aqm for FddRed<R> {
 
     fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
         let extra = self.extra(at.queue);
-        self.enter(at.now, packet, at.queue, extra);
+        self.record_arrival(at.now, packet, at.queue, extra);
         let test = self.red.test(at.now, packet, at.queue, at.rng, at.why);
         let fits = at.queue.fits(packet.size);
         let Admission::Drop(cause) = R::admission(test, false, fits) else {

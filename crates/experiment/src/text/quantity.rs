@@ -37,7 +37,7 @@ impl Unit {
         ["a rate", "a time", "a time", "a size", "an amount of packets or bytes"][self as usize]
     }
 
-    /// Units by name, each so many of the base unit.
+    /// Units by name, each so many of the base unit. A backlog in bytes has the units of [`Unit::Size`], see [`parse`].
     fn names(self) -> &'static [(&'static str, u64)] {
         match self {
             Unit::Rate => {

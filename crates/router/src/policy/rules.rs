@@ -1,4 +1,4 @@
-//! The rules of one direction: how a packet whose owner is known is treated.
+//! The rules of one direction: how a packet is treated once its owner has been looked up, whether it has one or not.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::units::Rate;
@@ -165,7 +165,7 @@ impl Rules {
         unsold
     }
 
-    /// The treatment of unsold traffic: best effort, charged to its owner.
+    /// The treatment of unsold traffic, which no contract covers: best effort, charged to its owner if it has one.
     pub(super) fn unsold_treatment(&self, found: &FlowEntry, headers: Option<&Headers>) -> Treatment {
         let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
         let his = found.owner.customer.map(|c| (c, self.terms[usize::from(c)]));

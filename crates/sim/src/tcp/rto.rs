@@ -50,13 +50,13 @@ impl Rto {
         self.srtt.max(0.0)
     }
 
-    /// The RTO doubled this many times more.
+    /// What the RTO would be doubled this many times more, up to the same maximum; the RTO itself stays.
     #[must_use]
     pub fn backed_off(&self, times: u32) -> f64 {
         (self.rto * libm::exp2(f64::from(times))).min(self.max())
     }
 
-    /// RFC 6298 §5.5: the timer expired.
+    /// RFC 6298 §5.5: the timer expired, so the RTO doubles, at most to 60 s or the minimum RTO if that is more.
     pub fn back_off(&mut self) {
         self.rto = (self.rto * 2.0).min(self.max());
     }

@@ -1,8 +1,8 @@
 """Sweeps: an experiment over the values of some of its keys, each setting with some seeds, all of it kept.
 
 `axes` says what is varied and `plan` checks it from end to end. `execution` starts the runs on a back end of
-`run`, whose ledger keeps finished ones through any interruption: the same command goes on from there.
-`dataset` makes its files, `result` reads them, `figure` draws them.
+`run`, whose ledger keeps finished ones through any interruption: the same command goes on from there. It also
+writes the dataset; `result` makes and reads its files, `figure` draws them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ...metrics.contracts import figure_over_runs
 from ...metrics.stats import Estimate
@@ -15,10 +14,6 @@ from ...run.pieces import Piece
 from ...run.pool import Backend, Task
 from .plan import SweepPlan, looks
 from .result import TABLES, Columns, parquet, with_contracts
-
-if TYPE_CHECKING:
-    pass
-
 
 #: Settings whose figures are kept for whoever looks on.
 _RECENT = 64

@@ -298,7 +298,7 @@ mod laws {
         }
     }
 
-    /// Decisions whose arrivals are of each flow with chances `hits`, nobody forgotten.
+    /// Decisions on arrivals that are each flow's in proportion to `hits`; no account closes.
     fn run(rtts: [u64; 5], hits: [f64; 5], (latest, charge, ties): Options, decisions: u32) -> Run {
         let mut l = Ledger::new(8, latest, charge, ties);
         for (flow, rtt) in (0..).zip(rtts) {

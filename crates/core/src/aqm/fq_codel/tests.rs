@@ -16,7 +16,7 @@ fn bench(p: &Params, limit: Backlog) -> Bench {
     Bench::new(AnyAqm::FqCodel(Box::new(p.build(&context(limit)))), limit).drawing(1, "fq_codel")
 }
 
-/// So many flows that have a queue each.
+/// `n` flows with a queue each.
 fn apart(n: usize, queues: u64) -> Vec<u32> {
     let (mut hash, mut rng) = (Hash::new(queues), Rng::for_component(1, "fq_codel"));
     let mut taken = Vec::new();
@@ -95,7 +95,7 @@ fn the_fattest_loses() {
     (0..40).for_each(|_| assert!(b.admits(0, f[0], 1000)));
     (0..60).for_each(|_| assert!(b.admits(0, f[1], 100)));
     assert!(b.admits(0, f[2], 1000));
-    // 40 packets with most bytes, though others are more.
+    // The 40 packets hold most bytes; the other queue's 60 are more, but small.
     assert_eq!(b.evicted, (0..20).collect::<Vec<_>>());
     assert_eq!((b.queue.packets(), b.stat("evicted"), b.stat("overflow")), (81, 20, 0));
     assert_eq!(b.queue.counts().dropped[Cause::EVICTED.index()], [20, 0, 0]);
@@ -157,9 +157,9 @@ fn whose_backlog_lets_codel_rest() {
     }
 }
 
-/// Where all that is over the limit is the arrival, that is what goes; and nothing else goes for one that can't fit.
+/// If only the arrival is over the limit, it is dropped; nothing else is dropped for one that can't fit.
 #[test]
-fn an_arrival_may_be_what_goes() {
+fn an_arrival_over_the_limit_is_dropped() {
     let mut b = bench(&params(), Backlog::Packets(1.0));
     let f = apart(2, 1024);
     assert!(b.admits(0, f[0], 100));
@@ -261,7 +261,7 @@ fn odd_parameters_are_refused_or_remarked_on() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever comes and goes: what leaves, the marks, CoDel's drops and those because the limit was exceeded are those of the RFC's text.
+    /// For any traffic, departures, marks, CoDel's drops and those over the limit are those of the RFC's text.
     /// Four queues for eight flows: some collide.
     #[test]
     fn agrees_with_the_text(linux: bool, limit in 4usize..80, quantum in prop::sample::select(vec![100u64, 1000, 3000]),

@@ -70,7 +70,7 @@ pub struct Dual<B> {
     order: Order,
     /// The arrival time of the packet at each queue's head.
     heads: [Option<Time>; 2],
-    /// The room left for a full packet, whatever the size of the arriving one (Figure 3, line 2).
+    /// Room that must be left for a packet to join, whatever its size (Figure 3, line 2).
     mtu: Bytes,
     /// Whether marks no longer suffice.
     overloaded: bool,

@@ -119,8 +119,8 @@ impl Pi {
         self.p_prime
     }
 
-    /// An update with the delay that there is now, in seconds; when the next one is due. One of an empty queue, as at the start of a
-    /// run, changes nothing at p′ = 0.
+    /// Updates by the current delay, in seconds; returns when the next update is due. On an empty queue, as at the start of a run,
+    /// p′ = 0 stays 0.
     pub fn update(&mut self, now: Time, curq: f64) -> Time {
         self.p_prime = (self.p_prime + step(&self.gains, curq, self.prevq)).clamp(0.0, 1.0);
         self.prevq = curq;

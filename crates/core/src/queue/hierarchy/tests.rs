@@ -93,7 +93,7 @@ impl Line {
     }
 }
 
-/// All customers backlogged for 10 s, each with sizes of its own: nobody's share is off by 1 %.
+/// All customers backlogged for 10 s, each with its own packet sizes: no share is off by 1 %.
 #[test]
 fn shares_are_as_the_quanta() {
     const N: usize = 200;
@@ -110,7 +110,7 @@ fn shares_are_as_the_quanta() {
     assert!(worst < 0.01, "{worst}");
 }
 
-/// One that alternates sizes and lets its queue run empty, so as to be forgiven what it owes, gets no more than its share.
+/// A member that alternates sizes and empties its queue to shed its debt gets no more than its share.
 #[test]
 fn debt_is_not_forgiven() {
     let mut line = Line::new(10_000_000, (0..3).map(|_| member(0, 1500, None)).collect());
@@ -158,8 +158,8 @@ fn a_shaper_keeps_its_rate() {
     assert!((bytes / 12.5e6 - 1.0).abs() < 0.001, "{bytes}");
 }
 
-/// Held by its shaper it takes part in turns again as soon as it may: nobody waits for it, and the link is never idle while
-/// somebody may send.
+/// A member held by its shaper rejoins the turns as soon as it may: the others do not wait for it, and the link is never idle
+/// while one may send.
 #[test]
 fn a_held_member_holds_up_nobody() {
     let mut line =
@@ -170,7 +170,7 @@ fn a_held_member_holds_up_nobody() {
     assert!((bytes[1] / 11.25e6 - 1.0).abs() < 0.01, "{bytes:?}");
 }
 
-/// A flood at a member that is held fills no list of times.
+/// A flood at a held member does not grow the heap.
 #[test]
 fn arrivals_at_a_held_member_cost_no_memory() {
     let mut line = Line::new(10_000_000, Vec::new());
@@ -233,10 +233,10 @@ proptest! {
         }
     }
 
-    /// With one member it is its scheduler alone: the same packets at the same times, with set rates too.
+    /// With one member it equals that member's scheduler: same packets at the same times, with set rates too.
     #[test]
-    fn one_member_is_as_none(rates in (prop::option::of(500_000u64..9_000_000), prop::option::of(500_000u64..9_000_000)),
-                             arrivals in prop::collection::vec((0u64..30, 0u8..2, 40u32..1500), 1..100)) {
+    fn one_member_equals_its_scheduler(rates in (prop::option::of(500_000u64..9_000_000), prop::option::of(500_000u64..9_000_000)),
+                                       arrivals in prop::collection::vec((0u64..30, 0u8..2, 40u32..1500), 1..100)) {
         let classes = || vec![class(0, 20.0, rates.0), class(1, 20.0, rates.1)];
         let mut line = Line::new(10_000_000, vec![MemberSetup { classes: classes(), ..member(0, 1500, None) }]);
         let mut alone: Scheduled<Stamped> = Scheduled::new(AnyScheduler::Priority(Priority), classes());
@@ -267,7 +267,7 @@ proptest! {
         prop_assert_eq!(line.sent, sent);
     }
 
-    /// Members come, change and go under traffic: no packet is lost or made, each member's leave in their order, and who has left
+    /// Members come, change and go under traffic: no packet is lost or invented, each member's leave in order, and a removed member
     /// is gone once it is empty.
     #[test]
     fn changes_lose_nothing(steps in prop::collection::vec((0u64..20, 0usize..5, 0u8..6, 40u32..1500), 1..200)) {
