@@ -247,7 +247,8 @@ def _importance(
         as_much = int((shares >= shares[0] - 1e-12).sum())
         found.append((factor.id, float(shares[0]), as_much / len(rows)))
     adjusted = holm([p for _, _, p in found])
-    ranked = sorted(zip(found, adjusted, strict=True), key=lambda f: -f[0][1])
+    # As many digits as are kept: factors that explain as much stay in their order on any machine.
+    ranked = sorted(zip(found, adjusted, strict=True), key=lambda f: -round(f[0][1], 4))
     return (
         {name: round(share, 4) for (name, share, _), _ in ranked},
         tuple(name for (name, share, _), p in ranked if p < LEVEL and share >= DECISIVE),
