@@ -1,4 +1,4 @@
-"""The three worked plans of docs/guides/plan: made, and what they write put to what it is for.
+"""The three worked plans of docs/guides/plan, made and put to what they are for; the papers' lines for tc.
 
     python validation/plans.py                 # as part of make validate-linux
     python validation/plans.py --live 2        # and the promise between namespaces, so many runs (as root)
@@ -6,8 +6,8 @@
     python validation/plans.py --go-on         # with what is in target/plans of the same build
 
 `inprofiled check` reads each router's file; a Linux that boots as a process (`uml.py`) loads each `police.tc`
-with `tc -batch` and each `tc.sh`, and shows what it has then, filter by filter. Plans are made anew in
-target/plans. Leaves with 1 if anything is refused, or a promise is not kept.
+with `tc -batch`, each `tc.sh` and what each paper's page pastes, and shows what it has then, filter by
+filter. Plans are made anew in target/plans. Leaves with 1 if anything is refused, or a promise is not kept.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ from typing import Any
 
 from uml import ROOT, TARGET, LinuxMissing, boot, first_process, program
 
+from inprofile import papers
+from inprofile.papers import advice
+
 PLANS = ROOT / "docs" / "guides" / "plan"
 PLACE = TARGET / "plans"
 MODULES = (
-    "veth sch_ingress sch_tbf sch_prio sch_red sch_gred sch_codel sch_fq_codel sch_pie"
+    "veth sch_ingress sch_tbf sch_prio sch_drr sch_red sch_gred sch_codel sch_fq_codel sch_pie"
     " cls_flower cls_matchall cls_u32 act_police act_pedit act_csum"
 )
 
@@ -68,6 +71,8 @@ class Loaded:
     """The messages of `tc` about either file but for WARNED; none where it took every line."""
     exponents: set[int]
     """Of its gred queues: n of w_q = 2^-n."""
+    below: str
+    """Its queues, classes and filters at the output, as `tc` shows them."""
 
 
 def script(folder: Path, cases: Sequence[tuple[str, Path]]) -> str:
@@ -89,6 +94,7 @@ def script(folder: Path, cases: Sequence[tuple[str, Path]]) -> str:
             made,
             f"sh -e {files}/tc.sh >> {name}.said 2>&1 || echo refused >> {name}.said",
             f"for p in {ports}; do tc -s -d qdisc show dev $p; done > {name}.qdiscs",
+            f"{{ tc class show dev wan0; tc filter show dev wan0 parent 2:; }} >> {name}.qdiscs",
             gone,
         ]
     return first_process(folder, MODULES.split(), lines)
@@ -135,6 +141,7 @@ def loaded(filters: str, complaints: str, qdiscs: str) -> Loaded:
         policers(filters),
         WARNED.sub("", complaints).strip(),
         {int(n) for n in re.findall(r"\bewma (\d+)", qdiscs)},
+        qdiscs,
     )
 
 
@@ -154,6 +161,36 @@ def differences(batch: str, queues: str, there: Loaded) -> list[str]:
         wrong.append(
             f"w_q that was asked for: 2^-{sorted(rounded)}, and that is there: 2^-{sorted(there.exponents)}"
         )
+    return wrong
+
+
+def pasted() -> dict[str, str]:
+    """The lines for tc on the papers' pages, by the paper's name."""
+    found = {}
+    for name in papers.names():
+        about = advice.committed(papers.load(name))
+        lines = (
+            [p["text"] for p in about[0].get("pastes", ()) if p["title"].startswith("tc,")] if about else []
+        )
+        if lines:
+            found[name] = "".join(lines)
+    return found
+
+
+def missing(lines: str, there: Loaded) -> list[str]:
+    """What the lines ask for and the kernel does not have: queues and classes by kind, filters by class."""
+    wrong = [there.complaints] if there.complaints else []
+    for line in filter(None, (part.partition("#")[0].strip() for part in lines.splitlines())):
+        if queue := re.match(r"tc qdisc replace .*\b(root|parent \S+)(?: handle (\S+))? (\w+)", line):
+            shown = rf"^qdisc {queue[3]} {queue[2] or '[0-9a-f]+:'} {queue[1]} "
+        elif kind := re.match(r"tc class replace .*\bclassid (\S+) (\w+)", line):
+            shown = rf"^class {kind[2]} {kind[1]} "
+        elif to := re.match(r"tc filter replace .*\bflowid (\S+)$", line):
+            shown = rf"\bflowid {to[1]}\b"
+        else:
+            shown = "(?!)"
+        if not re.search(shown, there.below, re.MULTILINE):
+            wrong.append(f"not there: {line}")
     return wrong
 
 
@@ -229,8 +266,12 @@ def main() -> int:
         said = "accepted" if checked.returncode == 0 else f"refused: {checked.stderr.strip()}"
         tell(f"  inprofiled check: {said}")
         good = good and met and checked.returncode == 0
+    pastes = {} if given.only else pasted()
+    for name, lines in pastes.items():
+        (PLACE / name).mkdir(parents=True, exist_ok=True)
+        (PLACE / name / "tc.sh").write_text(lines, "utf-8")
     try:
-        kernel, found = load([(case.name, PLACE / case.name) for case in chosen])
+        kernel, found = load([(name, PLACE / name) for name in (*(case.name for case in chosen), *pastes)])
     except LinuxMissing as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -248,6 +289,10 @@ def main() -> int:
             )
             + ("; ".join(wrong) or "every line was taken")
         )
+        good = good and not wrong
+    for name, lines in pastes.items():
+        wrong = missing(lines, found[name])
+        tell(f"What {name}'s page pastes for tc: " + ("; ".join(wrong) or f"Linux {kernel} took every line"))
         good = good and not wrong
     for case in chosen if given.live else ():
         said, kept = live(case, inprofile, given.live)

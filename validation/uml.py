@@ -201,6 +201,10 @@ def _run(command: Sequence[str], timeout: float | None = None) -> str:
         raise RuntimeError(
             f"{Path(command[0]).name} was not done after {late.timeout:.0f} s: the machine is too busy"
         ) from late
+    if "ptrace set fp regs failed" in done.stdout:
+        raise RuntimeError(
+            "linux.uml cannot hold this CPU's registers (AMX's tiles): use a machine without them"
+        )
     if done.returncode:
         raise RuntimeError(f"{Path(command[0]).name} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout + done.stderr
