@@ -18,7 +18,7 @@ from from_code import html, table
 
 from inprofile.metrics.glossary import lookup
 from inprofile.papers import Paper, advice, gallery, load, names, rerun, verdicts
-from inprofile.papers.judge import Verdict
+from inprofile.papers.claim import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.studies.atlas.store import committed
 from inprofile.studies.reproduce import minutes

@@ -15,8 +15,9 @@ import pyarrow as pa
 from inprofile import papers
 from inprofile.metrics.measures import Measures, Trace
 from inprofile.papers import Cell, Job, Paper
+from inprofile.papers.claim import Comparison, Effect, Finding, Judged, Number, Verdict
 from inprofile.papers.defaults import jobs, values_of, variants_of
-from inprofile.papers.judge import Comparison, Effect, Finding, Judged, Number, Verdict, judge
+from inprofile.papers.judge import judge
 from inprofile.papers.report import Report
 
 SEEDS = (1, 2, 3, 4, 5, 6)

@@ -14,8 +14,9 @@ import pytest
 from inprofile import papers
 from inprofile.cli import main
 from inprofile.metrics.measures import Measures, Trace
+from inprofile.papers.claim import Verdict
 from inprofile.papers.factors import Factor, factors_of
-from inprofile.papers.judge import Verdict, earlier
+from inprofile.papers.judge import earlier
 from inprofile.papers.rerun import Answer
 from inprofile.studies import atlas
 from inprofile.studies.atlas.answers import answer, applying

@@ -13,8 +13,9 @@ import inprofile
 from inprofile import papers
 from inprofile.metrics.measures import Array, Measures
 from inprofile.papers import Cell, verdicts
+from inprofile.papers.claim import Verdict
 from inprofile.papers.experiment import work_of
-from inprofile.papers.judge import Verdict, judge
+from inprofile.papers.judge import judge
 from inprofile.papers.report import Report
 from inprofile.studies.atlas.store import committed, stale
 from inprofile.studies.reproduce.report import render

@@ -10,7 +10,7 @@ from markupsafe import escape
 import inprofile
 from inprofile.metrics.contracts import BY_RUN
 from inprofile.metrics.glossary import entries, lookup
-from inprofile.papers.judge import Verdict
+from inprofile.papers.claim import Verdict
 from inprofile.run.storage import TABLES
 from inprofile.studies.compare.measure import MEASURES
 from inprofile.studies.reproduce.report.overview import write_overview

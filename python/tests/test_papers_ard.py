@@ -16,8 +16,9 @@ from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell, Paper
 from inprofile.papers.ard.schemes import level, ranked
 from inprofile.papers.ard.sweeps import kept, shown
+from inprofile.papers.claim import Judged, Verdict
 from inprofile.papers.experiment import measure_work, work_of
-from inprofile.papers.judge import Judged, Verdict, judge
+from inprofile.papers.judge import judge
 from inprofile.studies.reproduce import plan
 
 PAPER = papers.load("ard")

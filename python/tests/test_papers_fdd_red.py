@@ -16,12 +16,13 @@ import inprofile
 from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell
+from inprofile.papers.claim import Judged
 from inprofile.papers.fdd_red import boundary, claims, cost
 from inprofile.papers.fdd_red.besides import STEADY
 from inprofile.papers.fdd_red.experiments import DROP_TAIL, crossed, jobs
 from inprofile.papers.fdd_red.measure import full_from, measure, spread
 from inprofile.papers.fdd_red.tables import placebos
-from inprofile.papers.judge import Judged, judge
+from inprofile.papers.judge import judge
 from inprofile.studies.reproduce import plan
 
 PAPER = papers.load("fdd-red")

@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from inprofile.metrics.stats import SHARE, UNLIKE
-from inprofile.papers.judge import Comparison, Effect, Finding, Judged, Room, Verdict, judge
+from inprofile.papers.claim import Comparison, Effect, Finding, Judged, Room, Verdict
+from inprofile.papers.judge import judge
 from papers_synthetic import (
     HOLDS,
     MORE,

@@ -20,8 +20,8 @@ import inprofile
 from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.metrics.stats import SHARE, UNLIKE, p_above, power_of, seeds_needed
-from inprofile.papers.judge import Comparison, Finding, Verdict, judge
-from inprofile.papers.pairing import paired, ratios, same_seeds
+from inprofile.papers.claim import Comparison, Finding, Verdict, paired, ratios, same_seeds
+from inprofile.papers.judge import judge
 from inprofile.studies.reproduce.pilot import SEEDS, sized
 from papers_synthetic import (
     HOLDS,

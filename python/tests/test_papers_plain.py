@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from inprofile import papers
 from inprofile.cli import app
 from inprofile.papers import PaperError
-from inprofile.papers.entry import check
+from inprofile.papers.checks import check
 from inprofile.papers.factors import FactorError, apply, factors_of
 from inprofile.studies.reproduce.pilot import pilot
 
@@ -58,9 +58,8 @@ numbers = [{ topology = "one-link", scheme = "long", measure = "delay_mean", val
 """
 CLAIMS = '''"""The claim of a paper that is made up."""
 
-from inprofile.papers.judge import Finding
+from inprofile.papers.claim import Finding, Pair
 from inprofile.papers import Cell
-from inprofile.papers.pairing import Pair
 
 
 def findings(paper, cells, variant=""):
@@ -138,6 +137,9 @@ def test_it_has_a_pilot(tiny: Path) -> None:
 
 def test_its_first_line_says_who_and_what(tiny: Path) -> None:
     answer = CliRunner().invoke(app, ["reproduce", str(tiny), "--quick"])
+    assert answer.exit_code == 0, answer.exception
+    # Its file tells no cost of a run: that is no reason to foretell months.
+    assert "min on" not in answer.stderr
     assert answer.stdout.splitlines()[0] == (
         "Short queues (Example and Sample 2025, “Shorter Queues Wait Less”), 3 seeds per scheme"
     )

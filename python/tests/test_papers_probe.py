@@ -13,7 +13,8 @@ import inprofile
 from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell, Job
-from inprofile.papers.judge import Judged, judge
+from inprofile.papers.claim import Judged
+from inprofile.papers.judge import judge
 from inprofile.papers.judge_text import describe
 from inprofile.papers.probe import claims
 from inprofile.papers.probe.experiments import jobs

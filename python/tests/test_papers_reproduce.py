@@ -15,8 +15,8 @@ from inprofile import papers
 from inprofile.cli import app
 from inprofile.experiment.mechanisms import senders
 from inprofile.papers import Paper, rerun
+from inprofile.papers.claim import Verdict
 from inprofile.papers.experiment import work_of
-from inprofile.papers.judge import Verdict
 from inprofile.studies import reproduce as work
 from inprofile.studies.reproduce.report.page import counts_of, today_context
 

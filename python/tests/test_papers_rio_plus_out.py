@@ -12,7 +12,8 @@ from inprofile import load as load_scenario
 from inprofile import papers
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell
-from inprofile.papers.judge import Judged, judge
+from inprofile.papers.claim import Judged
+from inprofile.papers.judge import judge
 from inprofile.papers.rio_plus_out import besides, claims, larger, measure, shared
 from inprofile.papers.rio_plus_out.experiments import depth, jobs, levels, subscribed
 

@@ -15,7 +15,8 @@ from inprofile import papers
 from inprofile.experiment.scenario import load
 from inprofile.metrics.measures import Measures
 from inprofile.papers import Cell, Job, parameters
-from inprofile.papers.judge import Verdict, judge
+from inprofile.papers.claim import Verdict
+from inprofile.papers.judge import judge
 from inprofile.papers.report import Report
 from inprofile.papers.twam import cost
 from inprofile.papers.twam.claims import findings, table

@@ -16,8 +16,8 @@ import pytest
 from inprofile import papers
 from inprofile.experiment.scenario import load
 from inprofile.papers import Job, Paper, verdicts
+from inprofile.papers.claim import Verdict
 from inprofile.papers.factors import Factor
-from inprofile.papers.judge import Verdict
 from inprofile.papers.parameters import is_about, parameters, unlisted
 from inprofile.papers.verdicts import Answered, Verdicts
 

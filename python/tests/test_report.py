@@ -18,7 +18,8 @@ from inprofile import papers
 from inprofile.charts.curves import curve, frontier, lines
 from inprofile.charts.page import write_figures
 from inprofile.papers.advice import HEADINGS
-from inprofile.papers.judge import Verdict, judge
+from inprofile.papers.claim import Verdict
+from inprofile.papers.judge import judge
 from inprofile.papers.report import Report
 from inprofile.studies.reproduce import plan
 from inprofile.studies.reproduce.report import render, report_json, write, write_overview

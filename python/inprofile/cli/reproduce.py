@@ -18,7 +18,7 @@ from .execution import SlurmSet, Where, announce, effort, made_by, resumable
 
 if TYPE_CHECKING:
     from ..papers import Paper
-    from ..papers.judge import Judged
+    from ..papers.claim import Judged
     from ..papers.report import Report
     from ..papers.verdicts import Answered
     from ..studies.atlas import Atlas, AtlasPlan
@@ -142,7 +142,7 @@ _COLUMN = 34
 
 def as_text(report: Report) -> str:
     """The verdicts and the paper's tables, as plain text."""
-    from ..papers.judge import Verdict
+    from ..papers.claim import Verdict
 
     paper = report.paper
     lines = [f"{paper.short} ({paper.reference}), {report.seeds} seeds per scheme"]

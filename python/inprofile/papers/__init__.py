@@ -32,10 +32,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .claim import check_changes, check_comparisons
-from .entry import Entry, PaperError, check
+from .checks import check
+from .entry import Entry, PaperError
 from .factors import Factor, FactorError, factors_of
-from .quotes import check_quotes
 
 if TYPE_CHECKING:
     from .claim import Finding
@@ -275,21 +274,8 @@ def load(name: str) -> Paper:
         about = _about(path)
         if about.get("name") == name or path.parent == own:
             check(about, path)
-            top = Entry(about, str(path))
-            check_changes(top)
-            check_comparisons(top)
-            check_quotes(top, path.parent)
-            _check_files(top, path.parent)
             return Paper(about["name"], path.parent.resolve(), about)
     raise UnknownPaperError(name)
-
-
-def _check_files(top: Entry, folder: Path) -> None:
-    """Refuse a network whose experiment is not in the folder."""
-    for topology in top.tables("topologies"):
-        if "file" in topology and not (folder / topology.word("file")).is_file():
-            file = folder / topology.word("file")
-            raise PaperError(f"{topology.place('file')}: {file} is not there: write that experiment")
 
 
 def _about(path: Path) -> dict[str, Any]:

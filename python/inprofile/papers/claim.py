@@ -1,52 +1,23 @@
-"""What a paper's claim is taken apart into, and what becomes of it. `judge` has the rules.
+"""What a claim is taken apart into, seed by seed, and the words that `judge` finds for it.
 
-And what the `comparisons` of a claim, and the `set` of what is compared, may say; `stated` judges them.
+A paper's `claims.py`, or the `comparisons` in its `paper.toml` (`stated`), pair the runs of two schemes with
+the same seeds, and say on which side of a value the mean of what they differ by has to lie (`Comparison`),
+from which size on that counts (`Effect`), and what the paper prints (`Number`). All of that about a claim in
+a set-up is a `Finding`; what `judge` makes of it is `Judged`, with a `Verdict`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from ..metrics.stats import FREE, Bounds, Interval
-from .entry import Entry, PaperError
+import numpy as np
 
-
-class Verdict(StrEnum):
-    """What became of a claim in a set-up.
-
-    That some hold, or are opposite, is said after Holm's correction over the claim's comparisons.
-    """
-
-    #: All comparisons hold, and the claim does after Holm's correction over the claims.
-    REPRODUCED = "reproduced"
-    #: Two thirds or more hold, the rest is open or undecidable.
-    MOSTLY = "mostly"
-    #: Some hold and none is opposite, otherwise; or as above, and in some a placebo does as well.
-    IN_PART = "in_part"
-    #: Some hold and some are opposite.
-    MIXED = "mixed"
-    #: None holds and none is opposite.
-    NOT_SHOWN = "not_shown"
-    #: Every comparison that can be decided is shown to be smaller than its smallest effect worth the name.
-    NO_EFFECT = "no_effect"
-    #: None holds, and at least one is opposite.
-    OPPOSITE = "opposite"
-    #: No comparison can be decided, for a measured reason.
-    UNDECIDABLE = "undecidable"
-
-    @property
-    def words(self) -> str:
-        """As a person reads it."""
-        return self.value.replace("_", " ")
-
-    @property
-    def sound(self) -> bool:
-        """Whether the claim can be said to hold: reproduced or mostly."""
-        return self in (Verdict.REPRODUCED, Verdict.MOSTLY)
+from ..metrics.measures import Array, Measures
+from ..metrics.stats import FREE, Bounds, Interval, mean
 
 
 @dataclass(frozen=True)
@@ -60,6 +31,32 @@ class Effect:
     why: str
     #: Whether the paper's words or numbers say it; else it is ours.
     stated: bool = False
+
+
+#: Differences of Jain's index.
+INDEX = Effect(0.01, "a hundredth of Jain's index, by which schemes are told apart throughout")
+#: Throughput over contract, beside the bound of 98 % from which a contract counts as kept.
+CONTRACT = Effect(0.02, "2 % of the contract: what is within them counts as kept")
+#: Where the null value is the claim's own bound.
+BOUND = Effect(0.0, "the bound is the claim's")
+
+
+def of_base(base: Iterable[float], share: float, why: str, stated: bool = False) -> Effect:
+    """A share of what the scheme compared with has on the mean of its seeds.
+
+    >>> of_base([90.0, 110.0], 0.1, "a tenth").size
+    10.0
+    """
+    return Effect(share * abs(mean(base)), why, stated)
+
+
+def of_link(rate: float, share: float = 0.01) -> Effect:
+    """A share of the link's rate, in bit/s.
+
+    >>> of_link(6e6).why
+    '1 % of the link, by which schemes are told apart throughout'
+    """
+    return Effect(share * rate, f"{100 * share:g} % of the link, by which schemes are told apart throughout")
 
 
 @dataclass(frozen=True)
@@ -141,6 +138,129 @@ class Finding:
     obstacle: str | None = None
     #: The figures that a table of verdicts gives beside the word, as it says them.
     told: str = ""
+
+
+#: A measure by its name, or made from several (a share of a sum).
+Measure = str | Callable[[Measures], Array]
+
+
+def same_seeds(*cells: Measures) -> tuple[int, ...]:
+    """The seeds that all `cells` were run with, in their order. Raises `ValueError` where they differ."""
+    first, *others = cells
+    for other in others:
+        if other.seeds != first.seeds:
+            raise ValueError(
+                f"nothing to pair: one was run with seeds {_listed(first)}, the other with {_listed(other)}"
+            )
+    return first.seeds
+
+
+def paired(a: Measures, b: Measures, measure: Measure) -> list[float]:
+    """`a` − `b`, one value a seed. Raises `ValueError` where the seeds differ.
+
+    >>> fast = Measures((1, 2), {"fi": np.array([0.9, 0.8])}, {})
+    >>> slow = Measures((1, 2), {"fi": np.array([0.5, 0.5])}, {})
+    >>> [round(x, 9) for x in paired(fast, slow, "fi")]
+    [0.4, 0.3]
+    """
+    same_seeds(a, b)
+    return [float(x) for x in _of(a, measure) - _of(b, measure)]
+
+
+def ratios(a: Measures, b: Measures, measure: Measure) -> list[float]:
+    """`a` / `b`, one value a seed. Raises `ValueError` where the seeds differ or a value of `b` is 0."""
+    same_seeds(a, b)
+    below = _of(b, measure)
+    if not np.all(below):
+        raise ValueError("a ratio to a measure that is 0 with some seed")
+    return [float(x) for x in _of(a, measure) / below]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A scheme beside the one that it is compared with: measures of the same seeds, in a network."""
+
+    base: Measures
+    ours: Measures
+    title: str = ""
+    #: What acts as often as `ours`, but blindly, by its title.
+    placebos: Mapping[str, Measures] = field(default_factory=dict)
+
+    def difference(self, measure: Measure) -> list[float]:
+        """`ours` − `base`, one value a seed."""
+        return paired(self.ours, self.base, measure)
+
+    def compare(
+        self,
+        label: str,
+        measure: Measure,
+        side: Literal["above", "below"],
+        unit: str = "",
+        *,
+        bounds: Bounds = FREE,
+        obstacle: str | None = None,
+        effect: Effect | None = None,
+        room: Room | None = None,
+    ) -> Comparison:
+        """The difference as a comparison with 0, and how far `ours` is above each placebo."""
+        return Comparison(
+            label,
+            self.difference(measure),
+            side,
+            0.0,
+            unit,
+            self.title,
+            obstacle,
+            bounds=bounds,
+            effect=effect,
+            room=room,
+            placebos={title: paired(self.ours, other, measure) for title, other in self.placebos.items()},
+        )
+
+
+def _of(cell: Measures, measure: Measure) -> Array:
+    return cell[measure] if isinstance(measure, str) else measure(cell)
+
+
+def _listed(cell: Measures) -> str:
+    seeds = cell.seeds
+    if seeds == tuple(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 1:
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
+class Verdict(StrEnum):
+    """What became of a claim in a set-up.
+
+    That some hold, or are opposite, is said after Holm's correction over the claim's comparisons.
+    """
+
+    #: All comparisons hold, and the claim does after Holm's correction over the claims.
+    REPRODUCED = "reproduced"
+    #: Two thirds or more hold, the rest is open or undecidable.
+    MOSTLY = "mostly"
+    #: Some hold and none is opposite, otherwise; or as above, and in some a placebo does as well.
+    IN_PART = "in_part"
+    #: Some hold and some are opposite.
+    MIXED = "mixed"
+    #: None holds and none is opposite.
+    NOT_SHOWN = "not_shown"
+    #: Every comparison that can be decided is shown to be smaller than its smallest effect worth the name.
+    NO_EFFECT = "no_effect"
+    #: None holds, and at least one is opposite.
+    OPPOSITE = "opposite"
+    #: No comparison can be decided, for a measured reason.
+    UNDECIDABLE = "undecidable"
+
+    @property
+    def words(self) -> str:
+        """As a person reads it."""
+        return self.value.replace("_", " ")
+
+    @property
+    def sound(self) -> bool:
+        """Whether the claim can be said to hold: reproduced or mostly."""
+        return self in (Verdict.REPRODUCED, Verdict.MOSTLY)
 
 
 #: Why a claim's word is not the one that the counts of its comparisons alone would give: a placebo does as
@@ -225,99 +345,3 @@ class Judged:
     def counted(self) -> int:
         """How many printed numbers are counted at all."""
         return sum(not n.uncounted for n in self.numbers)
-
-
-_KEYS = frozenset({"measure", "of", "on", "side", "than", "to", "against", "least", "why", "label", "unit"})
-_AGAINST = frozenset({"of", "on", "measure", "by"})
-_SIDES = ("above", "below", "within")
-
-
-def check_changes(top: Entry) -> None:
-    """Refuse a table in `set` that is neither a network's nor a path of the experiment."""
-    topologies = [e.id for e in top.tables("topologies")]
-    for table in ("setups", "schemes", "variants", "sweeps"):
-        for entry in top.tables(table):
-            for key, value in entry.changes.items():
-                if isinstance(value, Mapping) and "." not in key and key not in topologies:
-                    raise PaperError(
-                        f"{entry.place('set')}: {key} is no network ({', '.join(topologies)}); for all write"
-                        f' paths, such as "{key}.{next(iter(value), "key")}"'
-                    )
-
-
-def check_comparisons(top: Entry) -> None:
-    """Refuse a comparison that lacks something, or is of a scheme or network that is not there."""
-    schemes, topologies = ([e.id for e in top.tables(t)] for t in ("schemes", "topologies"))
-    for claim in top.tables("claims"):
-        for c in claim.tables("comparisons"):
-            _known(c, _KEYS)
-            for key in ("measure", "of", "side"):
-                c.word(key)
-            _one_of(c, "of", schemes)
-            _one_of(c, "side", _SIDES)
-            if "on" in c and not listed(c, "on"):
-                raise PaperError(f"{c.place('on')} = []: name a network, or remove it for all")
-            for topology in listed(c, "on"):
-                if topology not in topologies:
-                    raise PaperError(f"{c.place('on')} = {topology!r}: write one of {', '.join(topologies)}")
-            for key in ("than", "to", "least"):
-                if key in c and not math.isfinite(c.number(key)):
-                    raise PaperError(f"{c.place(key)} = {c[key]}: write a finite number")
-            _bounded(c)
-            if ("least" in c) != ("why" in c):
-                raise PaperError(f"{c.place()} has one of least and why: write both, effect and reason")
-            if "against" in c:
-                other = c.table("against")
-                _known(other, _AGAINST)
-                if "of" in other:
-                    _one_of(other, "of", schemes)
-                if "on" in other:
-                    _one_of(other, "on", topologies)
-                if "by" in other:
-                    _one_of(other, "by", ("difference", "ratio"))
-                _differs(c, other, topologies)
-
-
-def _bounded(c: Entry) -> None:
-    """Refuse a side whose bounds are not there, or are none."""
-    if c.word("side") != "within":
-        if "to" in c:
-            raise PaperError(
-                f'{c.place("to")} is the upper bound of side = "within": remove it, or write that'
-            )
-        return
-    for key in ("than", "to"):
-        if key not in c:
-            raise PaperError(f'{c.place()} lacks {key}: side = "within" has both bounds, than and to')
-    if c.number("to") <= c.number("than"):
-        raise PaperError(f"{c.place('to')} = {c['to']}: write an upper bound above than, {c['than']}")
-    if "least" in c:
-        raise PaperError(
-            f'{c.place("least")}: side = "within" has no smallest effect, as its bounds say what counts:'
-            " remove least and why"
-        )
-
-
-def _differs(c: Entry, other: Entry, topologies: Sequence[str]) -> None:
-    """Refuse a comparison of something with itself."""
-    same = all(other.get(key, c[key]) == c[key] for key in ("of", "measure"))
-    if same and ("on" not in other or other.word("on") in (listed(c, "on") or topologies)):
-        raise PaperError(f"{c.place('against')} is what is compared: write another of, on or measure")
-
-
-def _known(entry: Entry, known: frozenset[str]) -> None:
-    for key in entry:
-        if key not in known:
-            raise PaperError(f"{entry.place(key)} is an unknown key: write one of {', '.join(sorted(known))}")
-
-
-def _one_of(entry: Entry, key: str, there: Sequence[str]) -> None:
-    if entry.word(key) not in there:
-        raise PaperError(f"{entry.place(key)} = {entry[key]!r}: write one of {', '.join(there)}")
-
-
-def listed(entry: Entry, key: str) -> list[str]:
-    """A text or a list of them, as a list; empty where there is none."""
-    if key not in entry:
-        return []
-    return [entry.word(key)] if isinstance(entry[key], str) else entry.words(key)

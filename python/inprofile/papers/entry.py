@@ -1,8 +1,5 @@
 """The tables of a `paper.toml`, typed: a wrong value is told with its file, key and what to write instead.
 
-Every paper has the same tables with the same keys (`KEYS`). What one paper needs beyond them it declares in
-its `[own]`, so that a misspelt key is an error and not a default.
-
 A wrong value is told with its line, too: `tomllib` keeps no positions. A path is the table's name, its number
 where there are several, and the key: `("claims", 2, "says")`. What is written inside a value (an inline
 table, a list over several lines) has the line on which that value begins.
@@ -10,7 +7,6 @@ table, a list over several lines) has the line on which that value begins.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -89,40 +85,6 @@ def _statements(text: str) -> list[tuple[int, str]]:
         else:
             number += part.count("\n")
     return [(n, lines[n - 1]) for n in starts if n <= len(lines)]
-
-
-#: What each table may hold in every paper, and what it must.
-KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    table: (frozenset(known.split()) | frozenset(needed.split()), frozenset(needed.split()))
-    for table, needed, known in (
-        ("setups", "id title text", "fitted full scenarios set"),
-        ("topologies", "id title", "text where file set seeds cost atlas"),
-        ("schemes", "id title text", "set after"),
-        # `same_runs`: judged from other measures of the plain runs, so nothing of its own is run.
-        # `always`: the schemes that are run without `--full`, where not all are.
-        ("variants", "id title", "set same_runs always"),
-        # `atlas = false`: of the set-ups alone. The committed atlas lacks it; so does `today.json`, but where
-        # `today = true`.
-        # `once`: it does not depend on the set-up, and is judged in the first.
-        ("claims", "id text", "says numbers atlas today once quote part comparisons"),
-        # Computed from the others, and drawn on the page; `share`: from 0 to 1.
-        ("computed", "id title value", "unit share schemes"),
-        ("at_hand", "id title where", "file"),
-        ("sweeps", "id title values", "key setups schemes assumed set always every_seed"),
-        ("quoted", "path where", "files"),
-        ("assumed", "path why", "files"),
-    )
-}
-#: At the top of every paper's file.
-_TOP = frozenset({"name", "title", "short", "authors", "year", "source", "summary", "seeds"})
-#: Tables without which nothing is run.
-_ONE_AT_LEAST = ("topologies", "setups", "schemes")
-#: `quick`, `today`: what is shortened there, for the page.
-_KNOWN_TOP = _TOP | KEYS.keys() | {"own", "quick", "today", "shown_seed", "readings", "inputs"}
-#: A number that the paper prints.
-_NUMBER = frozenset({"topology", "scheme", "measure", "value", "where"})
-#: Where reports and caches are kept is called so.
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class PaperError(ValueError):
@@ -204,6 +166,12 @@ class Entry(Mapping[str, Any]):
         good = isinstance(value, list) and all(isinstance(x, str) for x in value)
         return list(value) if good else self._refuse(key, "a list of texts")
 
+    def listed(self, key: str) -> list[str]:
+        """A text, or a list of them, as a list; empty where there is none."""
+        if key not in self._raw:
+            return []
+        return [self.word(key)] if isinstance(self._raw[key], str) else self.words(key)
+
     def number(self, key: str, default: float | None = None) -> float:
         """A number."""
         value = self._value(key, default)
@@ -260,68 +228,3 @@ class Entry(Mapping[str, Any]):
 
 def _is_number(x: object) -> bool:
     return isinstance(x, (int, float)) and not isinstance(x, bool)
-
-
-def is_name(text: str) -> bool:
-    """Whether a paper can be called so."""
-    return _NAME.fullmatch(text) is not None
-
-
-def check(about: Mapping[str, Any], file: str | Path) -> None:
-    """Refuse a `paper.toml` that lacks something, has a key that nothing reads, or an id twice.
-
-    Raises `PaperError`.
-    """
-    top = Entry(about, str(file))
-    _keys(top, _known(about, "paper", _KNOWN_TOP), _TOP)
-    if not is_name(top.word("name")):
-        raise PaperError(f"{top.place('name')} = {top['name']!r}: write small letters, digits and hyphens")
-    for key in ("title", "short", "source", "summary"):
-        top.word(key)
-    if not top.words("authors"):
-        raise PaperError(f"{top.place('authors')} = []: write at least one")
-    top.whole("year")
-    seeds = top.table("seeds")
-    _keys(seeds, frozenset(seeds), frozenset({"full", "quick"}))
-    for key in seeds:
-        if seeds.whole(key) < 2:
-            raise PaperError(f"{seeds.place(key)} = {seeds[key]}: an interval needs 2 seeds or more")
-    for table, (known, needed) in KEYS.items():
-        entries = top.tables(table)
-        for entry in entries:
-            _keys(entry, _known(about, table, known), needed)
-        if table in _ONE_AT_LEAST and not entries:
-            keys = ", ".join(sorted(needed))
-            raise PaperError(f"{top.place()} has no [[{table}]]: write at least one, with {keys}")
-        ids = [entry.id for entry in entries] if "id" in needed else []
-        for twice in (i for i in ids if ids.count(i) > 1):
-            raise PaperError(f"{top.place(table)}: two are called {twice}; give each its own id")
-    for claim in top.tables("claims"):
-        for number in claim.tables("numbers"):
-            _number(top, number)
-
-
-def _known(about: Mapping[str, Any], table: str, common: frozenset[str]) -> frozenset[str]:
-    """The keys of a table: everybody's, and the paper's own."""
-    return common | frozenset(about.get("own", {}).get(table, ()))
-
-
-def _keys(entry: Entry, known: frozenset[str], needed: frozenset[str]) -> None:
-    if missing := sorted(needed - entry.keys()):
-        remedy = f"write {' = …, '.join(missing)} = … there"
-        raise PaperError(f"{entry.place()} lacks {', '.join(missing)}: {remedy}")
-    for key in entry:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else "name it in [own] if this paper's code reads it"
-            raise PaperError(f"{entry.place(key)} is an unknown key: {hint}")
-
-
-def _number(top: Entry, number: Entry) -> None:
-    """A printed number is of a topology and a scheme that exist."""
-    _keys(number, _NUMBER, _NUMBER)
-    number.number("value")
-    for key, table in (("topology", "topologies"), ("scheme", "schemes")):
-        there = [e.id for e in top.tables(table)]
-        if number.word(key) not in there:
-            raise PaperError(f"{number.place(key)} = {number[key]!r}: write one of {', '.join(there)}")

@@ -1,7 +1,8 @@
-"""How a paper's claim is judged from paired runs.
+"""How a paper's claim is judged from paired runs: from `judge` down to each test.
 
 A claim is taken apart into *comparisons* (something is above or below something else, seed by seed)
-and *numbers* (a value the paper prints). The rules, the same for every paper (docs/decisions/0026):
+and *numbers* (a value the paper prints): see `claim`. The rules, the same for every paper
+(docs/decisions/0026):
 
 - A comparison names the smallest effect worth the name (`Effect`). It **holds** where the 95 % interval of
   its mean lies wholly beyond that on the claimed side of the null value, is **opposite** where it lies wholly
@@ -40,34 +41,15 @@ from .claim import (
     Because,
     Beside,
     Comparison,
-    Effect,
     Finding,
     Judged,
     JudgedComparison,
     JudgedNumber,
     Number,
     Outcome,
-    Room,
     Verdict,
 )
 from .judge_text import matched_words, no_end, no_room, reasons, summary_of, tells_nothing, untold
-
-__all__ = [
-    "ALPHA",
-    "RULES",
-    "Comparison",
-    "Effect",
-    "Finding",
-    "Judged",
-    "JudgedComparison",
-    "JudgedNumber",
-    "Number",
-    "Outcome",
-    "Room",
-    "Verdict",
-    "earlier",
-    "judge",
-]
 
 #: Level of every interval and test, two-sided.
 ALPHA = 0.05
@@ -82,188 +64,6 @@ def earlier(found: Mapping[str, object]) -> bool:
     (False, True)
     """
     return found.get("rules", 1) != RULES
-
-
-def _checked(what: Comparison | Number) -> list[float]:
-    xs = [float(x) for x in what.values]
-    if not all(map(math.isfinite, xs)):
-        raise ValueError(f"{what.label}: an interval over values that are not all finite numbers: {xs}")
-    return xs
-
-
-def _interval(xs: Sequence[float], c: Comparison) -> Interval:
-    interval = ci95(xs, c.bounds)
-    if interval is None:
-        raise ValueError(f"{c.label}: an interval needs at least 2 seeds")
-    # Where a mechanism never acts, equal seeds give equal runs: that difference is exact, not a sample's.
-    return Interval(c.null, c.null) if all(x == c.null for x in xs) else interval
-
-
-def _passable(null: float, c: Comparison) -> bool:
-    """Whether values can lie beyond this bound; one that they cannot pass does not count."""
-    return c.bounds[0] < null < c.bounds[1]
-
-
-def _p_beyond(xs: Sequence[float], c: Comparison, null: float, side: str) -> float:
-    """Two-sided p of "the mean lies beyond `null` on this side"; 1 where nothing can lie there."""
-    if not _passable(null, c):
-        return 1.0
-    return min(1.0, 2 * (p_above if side == "above" else p_below)(xs, null, c.bounds))
-
-
-def _p_between(xs: Sequence[float], c: Comparison, low: float, high: float) -> float:
-    """Of "the mean lies between the two", the larger of both; a bound that values cannot pass is none."""
-    sides = ((low, "above"), (high, "below"))
-    return max((_p_beyond(xs, c, null, side) for null, side in sides if _passable(null, c)), default=1.0)
-
-
-def _check(c: Comparison) -> None:
-    """Raise ValueError for a comparison that asks for nothing that could be shown."""
-    within = c.side == "within"
-    if within and (c.least or c.room or c.placebos):
-        raise ValueError(f"{c.label}: within two bounds there is no smallest effect, no room and no placebo")
-    if c.least < 0:
-        raise ValueError(f"{c.label}: the smallest effect is a distance, not {c.least:g}")
-    nulls = (c.null, c.upper) if within else (c.null,)
-    if not any(_passable(null, c) for null in nulls):
-        what = f"within {c.null:g} and {c.upper:g}" if within else f"{c.side} {c.null:g}"
-        raise ValueError(
-            f"{c.label}: {what} shows nothing, as values cannot leave {c.bounds[0]:g} to {c.bounds[1]:g}"
-        )
-
-
-def _weigh(comparison: Comparison) -> JudgedComparison:
-    c = comparison
-    _check(c)
-    xs = _checked(c)
-    interval = _interval(xs, c)
-    low, high = c.null - c.least, c.null + c.least
-    if c.side == "within":
-        p = _p_between(xs, c, c.null, c.upper)
-        p_opposite = min(_p_beyond(xs, c, c.null, "below"), _p_beyond(xs, c, c.upper, "above"))
-    else:
-        sides = (high, "above"), (low, "below")
-        claimed, other = sides if c.side == "above" else sides[::-1]
-        p, p_opposite = (_p_beyond(xs, c, *end) for end in (claimed, other))
-    why = c.obstacle or _no_room(c)
-    outcome: Outcome = "open"
-    beside: Mapping[str, Beside] = {}
-    if not c.measured:
-        # What stands in its place is no sample: it shows nothing, on any side.
-        outcome = "undecidable"
-    elif p < ALPHA:
-        beside = _beside(c)
-        outcome, why = _attributed(c, beside)
-    elif p_opposite < ALPHA:
-        outcome = "opposite"
-    elif why:
-        outcome = "undecidable"
-    elif c.side != "within" and _p_between(xs, c, low, high) < ALPHA:
-        outcome = "no_effect"
-    told = (why or "") if outcome == "undecidable" else ""
-    return JudgedComparison(c, mean(xs), interval, p, outcome, p_opposite, told, beside)
-
-
-def _beside(c: Comparison) -> dict[str, Beside]:
-    """How each placebo does, by its title."""
-    sign = 1.0 if c.side == "above" else -1.0
-
-    def how(beyond: Sequence[float]) -> Beside:
-        lead = [sign * float(x) for x in beyond]
-        if 2 * p_above(lead, c.least) < ALPHA:
-            return "worse"
-        return "as_good" if 2 * p_below(lead, c.least) < ALPHA else "not_told_apart"
-
-    return {title: how(beyond) for title, beyond in c.placebos.items()}
-
-
-def _attributed(c: Comparison, beside: Mapping[str, Beside]) -> tuple[Outcome, str]:
-    """What a comparison on the claimed side shows of the scheme, and why, where it shows nothing."""
-    if "as_good" in beside.values() or "not_told_apart" not in beside.values():
-        return "holds", ""
-    return "undecidable", untold(c, [title for title, how in beside.items() if how == "not_told_apart"])
-
-
-def _no_room(c: Comparison) -> str:
-    """Why there is nothing to gain; empty where there is."""
-    if c.side != "within" and not _passable(c.null + (c.least if c.side == "above" else -c.least), c):
-        return no_end(c)
-    if c.room is None:
-        return ""
-    left = mean(c.room.values)
-    return no_room(c, left) if left <= c.least else ""
-
-
-def _predict(number: Number) -> JudgedNumber:
-    xs = _checked(number)
-    prediction = prediction95(xs, number.bounds)
-    if prediction is None:
-        raise ValueError(f"{number.label}: an interval needs at least 2 seeds")
-    uncounted = number.obstacle or ""
-    # Before looking at what the paper prints: else matches alone, or misses alone, would be left out.
-    if not uncounted and number.rival and (other := mean(number.rival)) in prediction:
-        uncounted = tells_nothing(number, other)
-    inside = not uncounted and number.paper in prediction
-    return JudgedNumber(number, mean(xs), prediction, inside, uncounted)
-
-
-def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Each comparison once: of the same sample, null, side, least effect and placebos it is the same one.
-
-    Samples of one repeated value are told apart by their labels: where a mechanism never acts, all its
-    differences are 0, and they are not the same comparison.
-    """
-    seen: dict[object, Comparison] = {}
-    for c in comparisons:
-        sample = tuple(float(x) for x in c.values)
-        name = (c.label, c.topology) if len(set(sample)) == 1 else ()
-        key = (sample, c.side, c.null, c.upper, c.least, tuple(c.placebos), name)
-        # Of two, the one with a reason is kept: the order must not matter.
-        if key not in seen or (seen[key].obstacle is None and c.obstacle is not None):
-            seen[key] = c
-    return list(seen.values())
-
-
-def _verdict_and_why(comparisons: Sequence[JudgedComparison], times: float) -> tuple[Verdict, Because]:
-    """The verdict, and why it is not the one that counts alone would give."""
-    verdict = _plain_verdict(comparisons, times)
-    if verdict.sound and any(c.matched for c in comparisons):
-        return Verdict.IN_PART, "placebo"
-    return verdict, "" if verdict is _counted(comparisons) else "correction"
-
-
-def _counted(comparisons: Sequence[JudgedComparison]) -> Verdict:
-    """The verdict by counts alone, without any correction for how many comparisons and claims there are."""
-    sure = [replace(c, p=0.0, p_opposite=0.0) for c in comparisons]
-    return _plain_verdict(sure, 1.0)
-
-
-def _plain_verdict(comparisons: Sequence[JudgedComparison], times: float) -> Verdict:
-    """The verdict, whatever placebos do."""
-    outcomes = [c.outcome for c in comparisons]
-    if all(o == "holds" for o in outcomes):
-        outcomes = ["holds" if c.p * times < ALPHA else "open" for c in comparisons]
-        if "open" not in outcomes:
-            return Verdict.REPRODUCED
-    decided = set(outcomes) - {"undecidable"}
-    if not decided:
-        return Verdict.UNDECIDABLE
-    pairs = list(zip(comparisons, outcomes, strict=True))
-    holds = _any_after_holm([c.p if o == "holds" else 1.0 for c, o in pairs])
-    against = _any_after_holm([c.p_opposite if o == "opposite" else 1.0 for c, o in pairs])
-    if holds and against:
-        return Verdict.MIXED
-    if holds:
-        most = 3 * outcomes.count("holds") >= 2 * len(outcomes)
-        return Verdict.MOSTLY if most and decided <= {"holds", "open"} else Verdict.IN_PART
-    if against:
-        return Verdict.OPPOSITE
-    return Verdict.NO_EFFECT if decided == {"no_effect"} else Verdict.NOT_SHOWN
-
-
-def _any_after_holm(ps: Sequence[float]) -> bool:
-    """Whether any is significant after Holm's correction over the claim's comparisons."""
-    return min(holm(ps)) < ALPHA
 
 
 def judge(findings: Iterable[Finding]) -> list[Judged]:
@@ -343,3 +143,185 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         duplicates=len(finding.comparisons) - len(comparisons),
         because=because,
     )
+
+
+def _verdict_and_why(comparisons: Sequence[JudgedComparison], times: float) -> tuple[Verdict, Because]:
+    """The verdict, and why it is not the one that counts alone would give."""
+    verdict = _plain_verdict(comparisons, times)
+    if verdict.sound and any(c.matched for c in comparisons):
+        return Verdict.IN_PART, "placebo"
+    return verdict, "" if verdict is _counted(comparisons) else "correction"
+
+
+def _counted(comparisons: Sequence[JudgedComparison]) -> Verdict:
+    """The verdict by counts alone, without any correction for how many comparisons and claims there are."""
+    sure = [replace(c, p=0.0, p_opposite=0.0) for c in comparisons]
+    return _plain_verdict(sure, 1.0)
+
+
+def _plain_verdict(comparisons: Sequence[JudgedComparison], times: float) -> Verdict:
+    """The verdict, whatever placebos do."""
+    outcomes = [c.outcome for c in comparisons]
+    if all(o == "holds" for o in outcomes):
+        outcomes = ["holds" if c.p * times < ALPHA else "open" for c in comparisons]
+        if "open" not in outcomes:
+            return Verdict.REPRODUCED
+    decided = set(outcomes) - {"undecidable"}
+    if not decided:
+        return Verdict.UNDECIDABLE
+    pairs = list(zip(comparisons, outcomes, strict=True))
+    holds = _any_after_holm([c.p if o == "holds" else 1.0 for c, o in pairs])
+    against = _any_after_holm([c.p_opposite if o == "opposite" else 1.0 for c, o in pairs])
+    if holds and against:
+        return Verdict.MIXED
+    if holds:
+        most = 3 * outcomes.count("holds") >= 2 * len(outcomes)
+        return Verdict.MOSTLY if most and decided <= {"holds", "open"} else Verdict.IN_PART
+    if against:
+        return Verdict.OPPOSITE
+    return Verdict.NO_EFFECT if decided == {"no_effect"} else Verdict.NOT_SHOWN
+
+
+def _any_after_holm(ps: Sequence[float]) -> bool:
+    """Whether any is significant after Holm's correction over the claim's comparisons."""
+    return min(holm(ps)) < ALPHA
+
+
+def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Each comparison once: of the same sample, null, side, least effect and placebos it is the same one.
+
+    Samples of one repeated value are told apart by their labels: where a mechanism never acts, all its
+    differences are 0, and they are not the same comparison.
+    """
+    seen: dict[object, Comparison] = {}
+    for c in comparisons:
+        sample = tuple(float(x) for x in c.values)
+        name = (c.label, c.topology) if len(set(sample)) == 1 else ()
+        key = (sample, c.side, c.null, c.upper, c.least, tuple(c.placebos), name)
+        # Of two, the one with a reason is kept: the order must not matter.
+        if key not in seen or (seen[key].obstacle is None and c.obstacle is not None):
+            seen[key] = c
+    return list(seen.values())
+
+
+def _weigh(comparison: Comparison) -> JudgedComparison:
+    c = comparison
+    _check(c)
+    xs = _checked(c)
+    interval = _interval(xs, c)
+    low, high = c.null - c.least, c.null + c.least
+    if c.side == "within":
+        p = _p_between(xs, c, c.null, c.upper)
+        p_opposite = min(_p_beyond(xs, c, c.null, "below"), _p_beyond(xs, c, c.upper, "above"))
+    else:
+        sides = (high, "above"), (low, "below")
+        claimed, other = sides if c.side == "above" else sides[::-1]
+        p, p_opposite = (_p_beyond(xs, c, *end) for end in (claimed, other))
+    why = c.obstacle or _no_room(c)
+    outcome: Outcome = "open"
+    beside: Mapping[str, Beside] = {}
+    if not c.measured:
+        # What stands in its place is no sample: it shows nothing, on any side.
+        outcome = "undecidable"
+    elif p < ALPHA:
+        beside = _beside(c)
+        outcome, why = _attributed(c, beside)
+    elif p_opposite < ALPHA:
+        outcome = "opposite"
+    elif why:
+        outcome = "undecidable"
+    elif c.side != "within" and _p_between(xs, c, low, high) < ALPHA:
+        outcome = "no_effect"
+    told = (why or "") if outcome == "undecidable" else ""
+    return JudgedComparison(c, mean(xs), interval, p, outcome, p_opposite, told, beside)
+
+
+def _beside(c: Comparison) -> dict[str, Beside]:
+    """How each placebo does, by its title."""
+    sign = 1.0 if c.side == "above" else -1.0
+
+    def how(beyond: Sequence[float]) -> Beside:
+        lead = [sign * float(x) for x in beyond]
+        if 2 * p_above(lead, c.least) < ALPHA:
+            return "worse"
+        return "as_good" if 2 * p_below(lead, c.least) < ALPHA else "not_told_apart"
+
+    return {title: how(beyond) for title, beyond in c.placebos.items()}
+
+
+def _attributed(c: Comparison, beside: Mapping[str, Beside]) -> tuple[Outcome, str]:
+    """What a comparison on the claimed side shows of the scheme, and why, where it shows nothing."""
+    if "as_good" in beside.values() or "not_told_apart" not in beside.values():
+        return "holds", ""
+    return "undecidable", untold(c, [title for title, how in beside.items() if how == "not_told_apart"])
+
+
+def _no_room(c: Comparison) -> str:
+    """Why there is nothing to gain; empty where there is."""
+    if c.side != "within" and not _passable(c.null + (c.least if c.side == "above" else -c.least), c):
+        return no_end(c)
+    if c.room is None:
+        return ""
+    left = mean(c.room.values)
+    return no_room(c, left) if left <= c.least else ""
+
+
+def _predict(number: Number) -> JudgedNumber:
+    xs = _checked(number)
+    prediction = prediction95(xs, number.bounds)
+    if prediction is None:
+        raise ValueError(f"{number.label}: an interval needs at least 2 seeds")
+    uncounted = number.obstacle or ""
+    # Before looking at what the paper prints: else matches alone, or misses alone, would be left out.
+    if not uncounted and number.rival and (other := mean(number.rival)) in prediction:
+        uncounted = tells_nothing(number, other)
+    inside = not uncounted and number.paper in prediction
+    return JudgedNumber(number, mean(xs), prediction, inside, uncounted)
+
+
+def _check(c: Comparison) -> None:
+    """Raise ValueError for a comparison that asks for nothing that could be shown."""
+    within = c.side == "within"
+    if within and (c.least or c.room or c.placebos):
+        raise ValueError(f"{c.label}: within two bounds there is no smallest effect, no room and no placebo")
+    if c.least < 0:
+        raise ValueError(f"{c.label}: the smallest effect is a distance, not {c.least:g}")
+    nulls = (c.null, c.upper) if within else (c.null,)
+    if not any(_passable(null, c) for null in nulls):
+        what = f"within {c.null:g} and {c.upper:g}" if within else f"{c.side} {c.null:g}"
+        raise ValueError(
+            f"{c.label}: {what} shows nothing, as values cannot leave {c.bounds[0]:g} to {c.bounds[1]:g}"
+        )
+
+
+def _checked(what: Comparison | Number) -> list[float]:
+    xs = [float(x) for x in what.values]
+    if not all(map(math.isfinite, xs)):
+        raise ValueError(f"{what.label}: an interval over values that are not all finite numbers: {xs}")
+    return xs
+
+
+def _interval(xs: Sequence[float], c: Comparison) -> Interval:
+    interval = ci95(xs, c.bounds)
+    if interval is None:
+        raise ValueError(f"{c.label}: an interval needs at least 2 seeds")
+    # Where a mechanism never acts, equal seeds give equal runs: that difference is exact, not a sample's.
+    return Interval(c.null, c.null) if all(x == c.null for x in xs) else interval
+
+
+def _passable(null: float, c: Comparison) -> bool:
+    """Whether values can lie beyond this bound; one that they cannot pass does not count."""
+    return c.bounds[0] < null < c.bounds[1]
+
+
+def _p_beyond(xs: Sequence[float], c: Comparison, null: float, side: str) -> float:
+    """Two-sided p of "the mean lies beyond `null` on this side"; 1 where nothing can lie there."""
+    if not _passable(null, c):
+        return 1.0
+    return min(1.0, 2 * (p_above if side == "above" else p_below)(xs, null, c.bounds))
+
+
+def _p_between(xs: Sequence[float], c: Comparison, low: float, high: float) -> float:
+    """Of "the mean lies between the two", the larger of both; a bound that values cannot pass is none."""
+    sides = ((low, "above"), (high, "below"))
+    return max((_p_beyond(xs, c, null, side) for null, side in sides if _passable(null, c)), default=1.0)

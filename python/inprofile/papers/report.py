@@ -14,7 +14,7 @@ from ..metrics.measures import Measures
 from ..metrics.stats import FREE, SHARE, Bounds
 from ..own.engine import __version__
 from . import Cell, Entry, Job, Paper
-from .judge import Judged, Verdict
+from .claim import Judged, Verdict
 from .verdicts import Answered, Verdicts
 
 

@@ -36,8 +36,9 @@ from ..run.pool import Backend
 from ..run.storage import record_lines, replace_text
 from . import Batches, Cell, Entry, Job, Paper
 from .advice import TODAY, cell_at, read
+from .claim import Verdict
 from .experiment import Work, measure_work, measured_with, work_of
-from .judge import RULES, Verdict, judge
+from .judge import RULES, judge
 from .report import TableRow, bounds_of, printed_rows
 
 

@@ -23,9 +23,8 @@ from ..metrics.measures import Measures
 from ..metrics.stats import FREE, SHARE, Bounds
 from . import Cell, Paper
 from .arithmetic import ArithmeticProblem, value_of
-from .claim import Comparison, Effect, Finding, Number, listed
+from .claim import Comparison, Effect, Finding, Number, paired, ratios
 from .entry import Entry, PaperError
-from .pairing import paired, ratios
 
 
 def findings(paper: Paper, cells: Mapping[Cell, Any], variant: str = "") -> list[Finding]:
@@ -60,7 +59,7 @@ def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
 
 
 def _on(paper: Paper, entry: Entry) -> list[str]:
-    return listed(entry, "on") or [t.id for t in paper.topologies]
+    return entry.listed("on") or [t.id for t in paper.topologies]
 
 
 def _places(entry: Entry, topology: str) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from typing import Any, NotRequired, TypedDict
 
 from ..run.storage import record_lines, replace_text
 from . import Batches, Cell, Job, Paper
-from .judge import Judged, Verdict
+from .claim import Judged, Verdict
 
 #: The file in a paper's folder.
 NAME = "verdicts.json"

@@ -7,8 +7,7 @@ from dataclasses import replace
 from ...metrics.measures import Array
 from ...metrics.stats import SHARE, UNLIKE
 from .. import Cell, Paper
-from ..judge import Comparison, Effect, Finding
-from ..pairing import BOUND, INDEX, Pair, of_base
+from ..claim import BOUND, INDEX, Comparison, Effect, Finding, Pair, of_base
 from .schemes import PHASE, Cells, Schemes, of_rank
 
 #: The sweep in which traffic grows and the TPR is renewed, or not: [adaptive, fixed] of its values.

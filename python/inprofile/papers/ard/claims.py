@@ -16,8 +16,7 @@ import numpy as np
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Cell, Entry, Paper
-from ..judge import Comparison, Effect, Finding, Number
-from ..pairing import BOUND, INDEX, of_base, ratios
+from ..claim import BOUND, INDEX, Comparison, Effect, Finding, Number, of_base, ratios
 from . import beside
 from .measure import SOON, placebo_rate
 from .notes import circumstances, shown

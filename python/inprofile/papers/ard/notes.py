@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...metrics.quantity import mean_pm
-from ..pairing import ratios
+from ..claim import ratios
 from .schemes import Schemes, level, of_rank
 
 

@@ -12,8 +12,8 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm, number
 from ...metrics.stats import estimate, prediction95
 from .. import Cell, Entry
+from ..claim import Comparison
 from ..defaults import variants_of
-from ..judge import Comparison
 from .placebo import placebo_comparisons
 from .rows import side, titles
 from .schemes import level, ran

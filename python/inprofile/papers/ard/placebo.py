@@ -6,8 +6,8 @@ from typing import Any
 
 from ...metrics.stats import SHARE, UNLIKE, ci95, estimated
 from .. import Paper
+from ..claim import Comparison
 from ..defaults import variants_of
-from ..judge import Comparison
 from ..report import TableRow, row
 from .schemes import Cells, Schemes, ran
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 from .. import Cell, Entry, Paper
-from ..judge import Effect
-from ..pairing import INDEX, Pair
+from ..claim import INDEX, Effect, Pair
 
 Cells = Mapping[Cell, Measures]
 #: The placebo, as a sentence names it.

@@ -7,8 +7,7 @@ import numpy as np
 from ...metrics.measures import Measures
 from ...metrics.stats import UNLIKE
 from .. import Cell
-from ..judge import Comparison, Effect
-from ..pairing import INDEX, of_base
+from ..claim import INDEX, Comparison, Effect, of_base
 from .experiments import DROP_TAIL
 from .measure import FLOWS
 from .view import View

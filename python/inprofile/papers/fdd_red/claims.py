@@ -9,8 +9,7 @@ import numpy as np
 from ...metrics.measures import Measures
 from ...metrics.stats import FREE, SHARE, UNLIKE, jain
 from .. import Cell, Entry, Paper
-from ..judge import Comparison, Effect, Finding, Number, Room
-from ..pairing import INDEX, Pair, of_base
+from ..claim import INDEX, Comparison, Effect, Finding, Number, Pair, Room, of_base
 from . import cost
 from .besides import d7, d8, d9, d11, d12, d13, over_random
 from .experiments import DROP_TAIL

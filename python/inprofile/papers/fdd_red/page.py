@@ -11,10 +11,10 @@ from ...metrics.measures import Measures, Trace
 from ...metrics.quantity import mean_pm, number, pm
 from ...metrics.stats import SHARE, Estimate, Interval, ci95, jain
 from .. import Cell, Entry
+from ..claim import INDEX, Judged, Verdict
 from ..defaults import value_named
-from ..judge import Judged, Verdict, judge
+from ..judge import judge
 from ..judge_text import listed
-from ..pairing import INDEX
 from . import boundary
 from .experiments import point_values
 from .measure import FLOWS

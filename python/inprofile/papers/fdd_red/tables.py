@@ -10,8 +10,8 @@ import numpy as np
 from ...metrics.measures import Measures
 from ...metrics.stats import FREE, SHARE, UNLIKE, ci95, estimate
 from .. import Cell, Entry, Paper
+from ..claim import paired
 from ..judge import judge
-from ..pairing import paired
 from ..report import TableRow, row
 from .experiments import crossed, point_values
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...metrics.measures import Measures
 from .. import Cell, Entry, Paper
-from ..pairing import Pair
+from ..claim import Pair
 from .measure import RATE
 from .tables import at_point, placebos
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from ...metrics.stats import FREE, SHARE, UNLIKE
 from .. import Cell, Entry, Paper
-from ..judge import Comparison, Effect, Finding
-from ..pairing import of_base, of_link
+from ..claim import Comparison, Effect, Finding, of_base, of_link
 from ..report import TableRow, row
 from .frontiers import MATCHED, THIRDS, beyond
 from .notes import notes, told

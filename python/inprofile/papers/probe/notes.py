@@ -8,7 +8,7 @@ import numpy as np
 
 from ...metrics.quantity import mean_pm
 from .. import Paper
-from ..pairing import of_link
+from ..claim import of_link
 from .experiments import swept
 from .frontiers import THIRDS, Frontier, beyond, log_ratio
 from .runs import Flows, ProbeRuns

@@ -10,8 +10,7 @@ import numpy as np
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import FREE, Bounds
 from .. import Cell, Entry
-from ..judge import Comparison, Effect
-from ..pairing import BOUND
+from ..claim import BOUND, Comparison, Effect
 from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratios
 
 Cells = Mapping[Cell, Measures]

@@ -10,8 +10,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm
 from ...metrics.stats import SHARE, UNLIKE, ci95
 from .. import Cell, Paper
-from ..judge import Comparison, Effect, Finding
-from ..pairing import of_base
+from ..claim import Comparison, Effect, Finding, of_base
 from .experiments import UNIT, levels, subscribed
 from .measure import slope
 from .shared import (

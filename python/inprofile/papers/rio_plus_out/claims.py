@@ -12,7 +12,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import pm
 from ...metrics.stats import SHARE, estimate
 from .. import Cell, Paper
-from ..judge import Comparison, Effect, Finding
+from ..claim import Comparison, Effect, Finding
 from . import experiments
 from .besides import b10, b11, b12, b13, b14, b15, b16
 from .experiments import FIGURES

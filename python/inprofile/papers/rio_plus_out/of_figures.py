@@ -10,7 +10,7 @@ import numpy as np
 from ...metrics.measures import Array
 from ...metrics.quantity import mean_pm, quantity
 from .. import Entry, Paper
-from ..judge import Comparison, Effect, Finding, Number
+from ..claim import Comparison, Effect, Finding, Number
 from .experiments import levels
 from .shared import (
     Cells,

@@ -9,7 +9,7 @@ import numpy as np
 from ...metrics.measures import Array, Measures
 from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
-from ..judge import Comparison, Effect, Finding, Number
+from ..claim import Comparison, Effect, Finding, Number
 from ..report import TableRow, row
 from .shared import (
     BE,

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 from .. import Cell, Entry, Paper
-from ..judge import Comparison
-from ..pairing import BOUND, CONTRACT, Pair
+from ..claim import BOUND, CONTRACT, Comparison, Pair
 from .experiments import subscribed
 
 Cells = Mapping[Cell, Measures]

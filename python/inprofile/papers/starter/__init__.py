@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from ..entry import is_name
+from ..checks import is_name
 
 __all__ = ["write_paper"]
 

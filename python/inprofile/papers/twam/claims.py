@@ -14,8 +14,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import mean_pm
 from ...metrics.stats import UNLIKE
 from .. import Cell, Paper
-from ..judge import Comparison, Effect, Finding, Room
-from ..pairing import BOUND, INDEX, Measure, of_base, of_link, paired
+from ..claim import BOUND, INDEX, Comparison, Effect, Finding, Measure, Room, of_base, of_link, paired
 from ..report import TableRow, row
 from . import cost
 from .experiments import ALONE, BASELINE, HIGH, LOW, OURS, STATIC, TOLD

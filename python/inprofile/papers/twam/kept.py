@@ -6,8 +6,7 @@ from itertools import pairwise
 
 from ...metrics.measures import Array
 from ...metrics.stats import UNLIKE
-from ..judge import Comparison, Effect, Room
-from ..pairing import BOUND, CONTRACT, INDEX
+from ..claim import BOUND, CONTRACT, INDEX, Comparison, Effect, Room
 from .scenarios import SCENARIOS, Load, Scenario, mbit
 
 

@@ -13,7 +13,7 @@ from ...metrics.measures import Array, Measures
 from ...metrics.quantity import pm
 from ...metrics.stats import UNLIKE, ci95, estimate
 from .. import Cell, Entry
-from ..pairing import paired
+from ..claim import paired
 from ..report import Figure, Panels
 from .experiments import BASELINE, OURS, cell_of, measured
 from .figures import lines

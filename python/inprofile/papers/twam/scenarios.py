@@ -9,8 +9,7 @@ import numpy as np
 
 from ...metrics.measures import Array, Measures
 from .. import Cell, Paper
-from ..judge import Comparison, Room
-from ..pairing import Measure, paired, same_seeds
+from ..claim import Comparison, Measure, Room, paired, same_seeds
 from .experiments import BASELINE, OURS, cell_of
 from .measure import PACKET, contracts
 

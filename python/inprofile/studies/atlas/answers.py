@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from ...experiment.scenario import load
 from ...metrics.stats import holm
 from ...papers import Cell, Job, Paper
+from ...papers.claim import Verdict
 from ...papers.factors import Factor
-from ...papers.judge import Verdict
 from ...papers.rerun import Answer
 from .visit import Visited, cells_of
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from ...papers import Paper
 from ...papers import load as load_paper
+from ...papers.claim import Verdict
 from ...papers.factors import Factor, Point
-from ...papers.judge import Verdict
 from ...papers.rerun import Answer
 from .answers import ClaimAnswer, answer, applying, distance
 from .store import NAME, apart_json, committed, stale, write_json

@@ -19,8 +19,8 @@ from ...metrics.measures import Measures
 from ...metrics.quantity import number
 from ...metrics.stats import estimate, seeds_needed
 from ...papers import Cell, Paper, load
+from ...papers.claim import Comparison, Finding
 from ...papers.experiment import measure_work, measured_with, work_of
-from ...papers.judge import Comparison, Finding
 from . import CACHE
 
 #: None of them is ever judged: those begin at 1 and are 40 at most.

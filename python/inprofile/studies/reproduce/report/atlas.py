@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....papers import Paper
-from ....papers.judge import Verdict, earlier
+from ....papers.claim import Verdict
+from ....papers.judge import earlier
 from ....papers.judge_text import listed
 from ...atlas.answers import BINS, PER_BIN
 

@@ -17,7 +17,7 @@ from ....experiment.dump import written
 from ....experiment.scenario import load
 from ....metrics.stats import Bounds, estimated
 from ....papers.advice import Advice, advice_of
-from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Outcome, Verdict
+from ....papers.claim import Judged, JudgedComparison, JudgedNumber, Outcome, Verdict
 from ....papers.report import TableRow, bounds_of, printed_rows
 from ....papers.verdicts import Answered, total
 

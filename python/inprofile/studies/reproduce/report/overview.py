@@ -23,7 +23,7 @@ from ....metrics.glossary import entries
 from ....metrics.measures import Array
 from ....metrics.quantity import quantity
 from ....metrics.stats import FREE, SHARE, Bounds, estimated
-from ....papers.judge import Verdict
+from ....papers.claim import Verdict
 from ....run.storage import FolderInUse, replace_text
 from ...compare.advice import MARGINS
 from ...compare.brief import CAPTION, HEADS, WORDS, brief

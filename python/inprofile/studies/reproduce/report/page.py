@@ -13,7 +13,8 @@ from ....metrics.quantity import number, pm, quantity
 from ....metrics.stats import Estimate, Interval
 from ....papers import Paper, parameters, verdicts
 from ....papers.advice import advice_of
-from ....papers.judge import Judged, JudgedComparison, JudgedNumber, Verdict, earlier
+from ....papers.claim import Judged, JudgedComparison, JudgedNumber, Verdict
+from ....papers.judge import earlier
 from ....papers.judge_text import aligned, claimed_words, least_words, per
 from ....papers.rerun import OWN, own_title
 from ....papers.verdicts import BECAUSE
