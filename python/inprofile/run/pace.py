@@ -149,9 +149,13 @@ def seconds(work: Sequence[tuple[Timed, float]], cores: int = 1) -> float:
 def corrected(told: Sequence[tuple[Timed, float]], cores: int = 1) -> float:
     """By how much seconds that are told of experiments, each of one run, are to be multiplied here.
 
-    Each counts as much as any other: they are drawn by what they take of the whole (`weighted`).
+    Each counts as much as any other: they are drawn by what they take of the whole (`weighted`). Of those of
+    which nothing is told, none says anything.
+
+    >>> corrected([])
+    1.0
     """
-    return fmean(seconds([(scenario, 1)], cores) / max(one, 1e-9) for scenario, one in told)
+    return fmean([seconds([(scenario, 1)], cores) / one for scenario, one in told if one > 0] or [1.0])
 
 
 def _took(scenario: Timed, cores: int) -> tuple[float, float]:
