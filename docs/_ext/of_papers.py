@@ -16,12 +16,12 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from from_code import html, table
 
+from inprofile.cli.execution import minutes
 from inprofile.metrics.glossary import lookup
 from inprofile.papers import Paper, advice, gallery, load, names, rerun, verdicts
 from inprofile.papers.claim import Verdict
 from inprofile.papers.verdicts import Answered, Verdicts
 from inprofile.studies.atlas.store import committed
-from inprofile.studies.reproduce import minutes
 from inprofile.studies.reproduce.report.atlas import atlas_context
 from inprofile.studies.reproduce.report.page import today_context
 

@@ -43,19 +43,12 @@ def test_every_command_has_help_and_json(tmp_path: Path) -> None:
             assert one.help
 
 
+HEAVY = ["altair", "pyarrow", "scipy", "numpy", "jinja2", "vl_convert", "pydantic"]
+
+
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
     """Of `-h` and of what the shell asks: each of these takes longer than the rest of the start."""
-    heavy = (
-        "altair",
-        "pyarrow",
-        "scipy",
-        "numpy",
-        "jinja2",
-        "vl_convert",
-        "pydantic",
-        "rich",
-        "importlib.metadata",
-    )
+    heavy = [*HEAVY, "rich", "importlib.metadata"]
     code = f"""
 import os, sys
 from inprofile.cli import main
@@ -72,6 +65,18 @@ for name in {["", *COMMANDS]!r}:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = re.findall(r"^loaded by '(.*)': (.*)$", done.stdout, re.MULTILINE)
     assert loaded == [(name, "[]") for name in ("", *COMMANDS)]
+
+
+def test_a_run_holds_no_memory_for_what_only_its_answer_needs(starter: Path) -> None:
+    code = f"""
+import sys
+from inprofile import _internal
+from inprofile.cli import main
+_internal.run = lambda *_: sys.exit(str([m for m in {HEAVY!r} if m in sys.modules]))
+main(["run", "e.toml", "--json"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=starter)
+    assert done.stderr == "[]\n"
 
 
 # new

@@ -175,8 +175,9 @@ class Commands(TyperGroup):
 def spared(parameters: list[Any]) -> list[Any]:
     """The parameters of a command, each of which converts only what is to be converted.
 
-    Typer converts with pydantic, whose import takes longer than everything else at the start. Texts, paths
-    and what is not given are what they are; a number, a choice or a path that has to exist is left to Typer.
+    Typer converts with pydantic, whose import takes longer than everything else at the start. Texts, paths,
+    whole numbers that are defaults and what is not given are what they are; a number that is given, a choice
+    or a path that has to exist is left to Typer.
     Of a Typer that converts in another way nothing changes.
     """
     for parameter in parameters:
@@ -192,6 +193,7 @@ class _Value:
     def __init__(self, parameter: Any, build: Any) -> None:
         self._build = build
         self._text = parameter.type_descriptor.annotation in (str, list[str])
+        self._whole = parameter.type_descriptor.annotation is int
         info = parameter.type_descriptor.parameter_info
         checked = info.exists or info.resolve_path or info.path_type
         self._path = parameter.type_descriptor.annotation in (Path, list[Path]) and not checked
@@ -204,6 +206,8 @@ class _Value:
         several = param.multiple or param.nargs == -1
         if value is None:
             return () if several else None
+        if self._whole and type(value) is int:
+            return value
         given = list(value) if several and not isinstance(value, str) else value
         if all(isinstance(one, str) for one in (given if isinstance(given, list) else [given])):
             if self._text:

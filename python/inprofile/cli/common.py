@@ -304,10 +304,10 @@ def seeds_of(text: str) -> Seeds:
 
 def check_latex(file: Path | None) -> None:
     """Raise Refused, before anything runs, where the tables cannot be written to this file."""
-    from ..metrics.latex import ours
-
     if file is None:
         return
+    from ..metrics.latex import ours
+
     if not file.parent.is_dir():
         raise Refused(f"--latex {file}: there is no folder {file.parent}: make it first")
     if file.is_dir() or not ours(file):

@@ -6,6 +6,7 @@ a command is interrupted.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -252,6 +253,18 @@ A_FLOW = 10e-6
 """Seconds of one core to build a flow."""
 
 
+def minutes(seconds: float) -> str:
+    """Say a length of time as a person says it.
+
+    >>> minutes(42), minutes(100), minutes(3600)
+    ('42 s', '1 min 40 s', '60 min')
+    """
+    if seconds < 60:
+        return f"{math.ceil(seconds)} s"
+    whole, rest = divmod(round(seconds), 60)
+    return f"{whole} min {rest} s" if rest and whole < 10 else f"{whole} min"
+
+
 def gigabytes(bytes_: float) -> str:
     """In the unit of memory.
 
@@ -351,7 +364,6 @@ def long(packets: float, jobs: int | None = None) -> str:
     """
     from ..run.pace import A_PACKET
     from ..run.pool import threads
-    from ..studies.reproduce import minutes
 
     cores = threads(jobs)
     return f"about {minutes(packets * A_PACKET / cores)} on {cores} core{'s' * (cores != 1)}"
@@ -373,7 +385,6 @@ def announce(
     """
     from ..run.pace import corrected, seconds, wall
     from ..run.pool import threads
-    from ..studies.reproduce import minutes
 
     cores = threads(jobs)
     if told is None:
@@ -392,7 +403,6 @@ def announce(
 def effort(cpu_seconds: float, jobs: int | None, cache: Path, alone: float = 0.0) -> str:
     """How long runs take on this machine, and what one core does `alone`; which of them are not run again."""
     from ..run.pool import threads
-    from ..studies.reproduce import minutes
 
     cores = threads(jobs)
     return (

@@ -7,7 +7,6 @@ what the cache holds, so an interrupted reproduction goes on where it was.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -273,15 +272,3 @@ def _common(cells: Sequence[Cell]) -> str:
         return f"{first.setup}, {first.topology}: {first.sweep}"
     schemes = ", ".join(dict.fromkeys(cell.scheme for cell in cells))
     return f"{first.setup}, {first.topology}: {schemes}{first.variant and f', {first.variant}'}"
-
-
-def minutes(seconds: float) -> str:
-    """Say a length of time as a person says it.
-
-    >>> minutes(42), minutes(100), minutes(3600)
-    ('42 s', '1 min 40 s', '60 min')
-    """
-    if seconds < 60:
-        return f"{math.ceil(seconds)} s"
-    whole, rest = divmod(round(seconds), 60)
-    return f"{whole} min {rest} s" if rest and whole < 10 else f"{whole} min"
