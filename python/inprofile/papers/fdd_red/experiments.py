@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from types import MappingProxyType
 
 from .. import Batches, Cell, Entry, Job, Paper
 from . import boundary
@@ -107,12 +108,17 @@ def _points(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
 
 
 def _each_point(
-    paper: Paper, setup: str, topology: str, lines: list[tuple[str, str]], seeds: int
+    paper: Paper,
+    setup: str,
+    topology: str,
+    lines: list[tuple[str, str]],
+    seeds: int,
+    more: Mapping[str, object] = MappingProxyType({}),
 ) -> Iterator[Job]:
     for point in paper.top.tables("points"):
         for value in map(int, point.numbers("values")):
             written = f"{value}{point.word('unit')}" if "unit" in point else value
-            made: dict[str, object] = {point.word("key"): written, "monitors": []}
+            made: dict[str, object] = {**more, point.word("key"): written, "monitors": []}
             for scheme, variant in lines:
                 cell = Cell(setup, topology, scheme, variant, point.id, str(value))
                 yield _job(paper, cell, seeds, made)
@@ -123,11 +129,11 @@ def _crossed(paper: Paper, quick: bool) -> Iterator[Job]:
     main, points = paper.seeds.whole("crossed"), paper.seeds.whole("crossed_points")
     if quick:
         main, points = min(main, paper.seeds.whole("quick")), min(points, paper.seeds.whole("quick_points"))
-    for name in crossed(paper):
+    for name, queue in crossed(paper).items():
         setup = paper.top.table("crossed").word("setup")
         for topology in paper.topologies:
-            yield _job(paper, Cell(setup, topology.id, "fdd", name), main)
-        yield from _each_point(paper, setup, paper.topologies[0].id, [("fdd", name)], points)
+            yield _job(paper, Cell(setup, topology.id, "fdd", name), main, queue)
+        yield from _each_point(paper, setup, paper.topologies[0].id, [("fdd", name)], points, queue)
 
 
 def _sweep(paper: Paper, sweep: Entry) -> Iterator[Job]:
@@ -159,10 +165,8 @@ def _queue(paper: Paper, cell: Cell, setup: Entry) -> dict[str, object]:
     if cell.scheme == "red":
         return {}
     ledger = {**paper.find("schemes", cell.scheme).changes, **setup.table("fdd")}
-    if not cell.variant:
+    # A crossed reading's is given with it (`_crossed`).
+    if not cell.variant or "/" in cell.variant:
         return ledger
-    cells = crossed(paper)
-    if cell.variant in cells:
-        return {**ledger, **cells[cell.variant]}
     variant = paper.find("variants", cell.variant)
     return dict(variant.changes) if variant.flag("alone") else {**ledger, **variant.changes}
