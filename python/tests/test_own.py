@@ -17,6 +17,7 @@ from inprofile.own import registry
 from inprofile.run.clusters import _batch, run_batch
 from inprofile.run.live import NotLive
 from inprofile.run.pool import Task
+from made import customers
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "guides" / "own_mechanisms.py"
 
@@ -28,7 +29,7 @@ seeds    = 2
 [[links]]
 name  = "bottleneck"
 from  = "edge"
-to    = "server"
+to    = "core"
 rate  = "2 Mbit/s"
 delay = "10 ms"
 
@@ -37,17 +38,7 @@ aqm   = "rio"
 limit = "60 packets"
 in    = { min_th = "30 packets", max_th = "45 packets", max_p = 0.02 }
 out   = { min_th = "10 packets", max_th = "30 packets", max_p = 0.1 }
-
-[[flows]]
-name   = "tcp"
-count  = 3
-from   = "H*"
-join   = { node = "edge", rate = "100 Mbit/s" }
-to     = "server"
-rtt    = "40 ms"
-start  = "uniform 0..1 s"
-marker = { kind = "every_nth", n = 7 }
-"""
+""" + customers("tcp", 3, "40 ms", start="uniform 0..1 s", marker='{ kind = "every_nth", n = 7 }')
 
 QUEUE = "links.bottleneck.queue"
 

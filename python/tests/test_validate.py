@@ -25,6 +25,7 @@ from inprofile.studies.validate import (
     validate,
 )
 from inprofile.studies.validate.distribution import counted, equivalent, figures, validate_distribution
+from made import customers
 
 SMALL = """
 title    = "Two flows, as in ns-2"
@@ -38,21 +39,12 @@ profile = "ns2"
 
 [[links]]
 name  = "bottleneck"
-from  = "R1"
-to    = "R2"
+from  = "edge"
+to    = "core"
 rate  = "1 Mbit/s"
 delay = "10 ms"
 queue = { aqm = "drop_tail", limit = "9 packets", limit_rule = "waiting" }
-
-[[flows]]
-name  = "tcp"
-count = 2
-from  = "H*"
-join  = { node = "R1", rate = "10 Mbit/s" }
-to    = "R2"
-rtt   = "40 ms"
-start = "uniform 0..0.1 s"
-"""
+""" + customers("tcp", 2, "40 ms", "10 Mbit/s", start="uniform 0..0.1 s")
 
 
 @pytest.fixture
@@ -247,8 +239,8 @@ profile = "ns2"
 
 [[links]]
 name  = "bottleneck"
-from  = "R1"
-to    = "R2"
+from  = "edge"
+to    = "core"
 rate  = "1 Mbit/s"
 delay = "10 ms"
 
@@ -257,18 +249,15 @@ aqm   = "rio"
 limit = "30 packets"
 in    = { min_th = "10 packets", max_th = "20 packets", max_p = 0.02 }
 out   = { min_th = "4 packets", max_th = "12 packets", max_p = 0.1 }
-
-[[flows]]
-name     = "tcp"
-count    = 2
-from     = "H*"
-join     = { node = "R1", rate = "10 Mbit/s" }
-to       = "R2"
-rtt      = "40 ms"
-start    = "uniform 0..0.1 s"
-contract = "200 kbit/s"
-marker   = { kind = "token_bucket", depth = "2 packets" }
-"""
+""" + customers(
+    "tcp",
+    2,
+    "40 ms",
+    "10 Mbit/s",
+    start="uniform 0..0.1 s",
+    contract="200 kbit/s",
+    marker='{ kind = "token_bucket", depth = "2 packets" }',
+)
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from .. import Cell, Entry
 from ..claim import Comparison
 from ..defaults import variants_of
 from .placebo import placebo_comparisons
-from .rows import side, titles
 from .schemes import level, ran
-from .sweeps import sweeps
+from .sweeps import side, sweeps, titles
 
 if TYPE_CHECKING:
     from ..report import Report

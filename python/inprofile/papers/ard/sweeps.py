@@ -17,7 +17,6 @@ from ...metrics.quantity import number
 from ...metrics.stats import ci95
 from .. import Cell, Entry, Paper
 from ..defaults import sweep_jobs, value_named, values_of
-from .rows import side, titles
 
 if TYPE_CHECKING:
     from ...experiment.scenario import Scenario
@@ -279,6 +278,19 @@ def _by_flow(paper: Paper, found: Kept) -> list[dict[str, Any]]:
             }
         )
     return shown
+
+
+def titles(paper: Paper) -> dict[str, str]:
+    """Titles of schemes by id, in the order of every chart and table."""
+    return {scheme.id: scheme.title for scheme in paper.schemes}
+
+
+def side(values: list[float]) -> int:
+    """On which side of 0 the 95 % interval of the mean lies; 0 where it holds 0."""
+    interval = ci95(values)
+    if interval is None or 0.0 in interval:
+        return 0
+    return 1 if interval.lo > 0 else -1
 
 
 if __name__ == "__main__":
