@@ -11,9 +11,9 @@
 //! Source: ns-2.35, `queue/red.cc` and `queue/rio.cc`, by their behaviour. Non-goal: marking as in RFC 3168.
 
 use crate::aqm::red::DropAt;
-use crate::aqm::red::common::{Config, Weight};
+use crate::aqm::red::common::Config;
 use crate::aqm::red::law::{
-    Arrival, Count, Curve, DropTest, EARLY, EarlyTest, FORCED, Rule, Variant, Vars, spaced,
+    Arrival, Count, Curve, DropTest, EARLY, EarlyTest, FORCED, Rule, Variant, Vars, Weight, spaced,
 };
 use crate::aqm::red::rio::IN;
 use crate::ns2::Moment;

@@ -3,7 +3,7 @@
 //!
 //! Papers use thresholds above the queue's limit and fractional ones: these are warned of, never refused.
 
-use crate::aqm::red::law::{Curve, EARLY, FORCED, Rule};
+use crate::aqm::red::law::{Curve, EARLY, FORCED, Rule, Weight};
 use crate::prelude::*;
 
 crate::params! {
@@ -116,27 +116,6 @@ pub fn check_thresholds(
         }
     }
     Ok(())
-}
-
-/// How fast the averages of one queue move.
-#[derive(Clone, Copy, Debug)]
-pub struct Weight {
-    /// Weight of the newest sample.
-    pub w_q: f64,
-    /// Typical packets a second that the link can send; 0: unknown, and idle time does not age.
-    pub ptc: f64,
-    /// Binary logarithm of what a picosecond of idle time leaves of an average: log2(1 − w_q) · ptc / 10¹².
-    pub(super) fade: f64,
-}
-
-impl Weight {
-    /// `packet` is the typical size on a link of this rate; without a rate idle time does not age.
-    #[must_use]
-    pub fn new(w_q: f64, link: Option<Rate>, packet: Bytes) -> Weight {
-        let ptc = link.map_or(0.0, |rate| rate.0 as f64 / (8.0 * packet.0 as f64));
-        let fade = libm::log1p(-w_q) * std::f64::consts::LOG2_E * ptc / 1e12;
-        Weight { w_q, ptc, fade }
-    }
 }
 
 /// The part that no arrival changes. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is

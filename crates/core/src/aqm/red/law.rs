@@ -8,13 +8,16 @@
 //! algorithm as published, and another implementation overrides what it computes differently.
 //! Non-goal: measuring the queue, and what happens when it is full.
 
-mod products;
+mod average;
 
 use std::fmt::Debug;
+use std::hint::select_unpredictable;
 use std::sync::Arc;
 
 use crate::aqm::red::common::{Config, DropAt};
 use crate::prelude::*;
+
+pub use average::Weight;
 
 /// At random, with the average between the thresholds.
 pub const EARLY: Cause = Cause::named("early");
@@ -258,40 +261,18 @@ pub trait Variant: Clone + Debug + Default + Send + 'static {
     }
 }
 
-/// Floyd and Jacobson 1993, [without a division](products).
+/// Floyd and Jacobson 1993: the [test](Count::test), without a division wherever nobody asks for its figures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Floyd93;
 
-impl<const N: usize> Vars<N> {
-    /// Fig. 2, for each average: avg ← (1 − w)·avg + w·q; where the arrival finds the link idle, the averages age instead.
-    /// No branch asks for the colour, which a processor would guess wrong every second time.
-    #[inline]
-    pub fn sample(&mut self, c: &Config<N>, a: &Arrival<N>) {
-        match a.idle {
-            Some(since) if c.weight.ptc > 0.0 => self.age(c, a.now, since),
-            _ => {
-                let weights = &c.weights[a.colour];
-                for ((avg, w), q) in self.avg.iter_mut().zip(weights).zip(a.lengths) {
-                    *avg += w * (q - *avg);
-                }
-            }
+impl Variant for Floyd93 {
+    #[inline(always)]
+    fn test<W: Why + ?Sized>(count: &mut Count, t: DropTest<'_>, rng: &mut Rng, why: &mut W) -> EarlyTest {
+        if t.rule.mean.is_none() && !why.asks() {
+            count.test_without_division(t, rng, why)
+        } else {
+            count.test(t, rng, why)
         }
-    }
-
-    /// Fig. 2: avg ← (1 − w)^m·avg, as if m packets had been finding an empty queue all the while; m = idle time · packets a
-    /// second, a real number (§11), so that however often an idle stretch is looked at, it ages the same.
-    #[cold]
-    #[inline(never)]
-    pub fn age(&mut self, c: &Config<N>, now: Time, idle: Time) {
-        let left = self.left(c, now, idle);
-        self.avg.iter_mut().for_each(|avg| *avg *= left);
-    }
-
-    /// The part of an average that is left by the idle time not accounted for yet, which it accounts for.
-    pub(crate) fn left(&mut self, c: &Config<N>, now: Time, idle: Time) -> f64 {
-        let idle = now.since(idle.max(self.aged)).picos();
-        self.aged = now;
-        if idle > 0.0 { libm::exp2(c.weight.fade * idle) } else { 1.0 }
     }
 }
 
@@ -309,18 +290,18 @@ pub enum EarlyTest {
     Forced,
 }
 
-/// What an arrival is tested by, and its figures: the average of its colour, its size, and the present length of what is averaged.
+/// What an arrival is tested by, and its figures.
 #[derive(Clone, Copy, Debug)]
 pub struct DropTest<'a> {
     /// The curve.
     pub curve: &'a Curve,
     /// What all curves share.
     pub rule: &'a Rule,
-    /// The average.
+    /// The average of its colour.
     pub avg: f64,
     /// In bytes.
     pub size: u32,
-    /// In the average's unit.
+    /// The present length of what is averaged, in its unit.
     pub queued: f64,
 }
 
@@ -332,10 +313,8 @@ impl<'a> DropTest<'a> {
     }
 }
 
-/// p_a: the chance of a drop after `count` packets have been let by.
-///
-/// So gaps between drops are uniform, up to 1/p_b without `wait` (Floyd and Jacobson 1993, §7, method 2),
-/// and from 1/p_b to 2/p_b with it.
+/// p_a: the chance of a drop after `count` packets have been let by. So gaps between drops are uniform, up to 1/p_b without `wait`
+/// (Floyd and Jacobson 1993, §7, method 2), and from 1/p_b to 2/p_b with it.
 #[must_use]
 #[inline]
 pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
@@ -409,12 +388,61 @@ impl Count {
         EarlyTest::Pass
     }
 
+    /// [`Count::test`] by products, with the same verdict and draws: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b, with 2
+    /// for 1 where it waits. What is within rounding of a tie, or on the gentle slope, is left to the quotients.
+    #[inline(always)]
+    fn test_without_division<W: Why + ?Sized>(
+        &mut self,
+        t: DropTest<'_>,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> EarlyTest {
+        let avg = t.avg;
+        let count = self.0.saturating_add(1);
+        if avg >= t.curve.max_th && !t.rule.gentle {
+            self.0 = 0;
+            return EarlyTest::Forced;
+        }
+        if avg <= t.curve.min_th && avg < t.curve.max_th {
+            self.0 = if avg < t.curve.min_th { BELOW } else { count };
+            return EarlyTest::Pass;
+        }
+        let p_b = t.curve.slope * (avg - t.curve.min_th);
+        let due = f64::from(count) * p_b;
+        let below = avg < t.curve.max_th;
+        if t.rule.wait & below & (due < 1.0 - CLEAR) {
+            self.0 = count;
+            return EarlyTest::Pass;
+        }
+        let room = if t.rule.wait { 2.0 } else { 1.0 } - due;
+        let clear = (room - p_b > CLEAR) & !(t.rule.wait & (due < 1.0 + CLEAR));
+        if !(below && clear) {
+            return self.test(t, rng, why);
+        }
+        let u = rng.uniform();
+        let over = p_b - u * room;
+        let drop = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(t.curve, avg, count, t.rule.wait) };
+        // Chance: a processor's guess would be wrong more often than worth it.
+        self.0 = select_unpredictable(drop, 0, count);
+        select_unpredictable(drop, EarlyTest::Early { markable: true }, EarlyTest::Pass)
+    }
+
     /// Records the figures of a test.
     pub(crate) fn note<W: Why + ?Sized>(self, p_b: f64, p_a: f64, why: &mut W) {
         why.note("count", f64::from(self.0));
         why.note("p_b", p_b);
         why.note("p_a", p_a);
     }
+}
+
+/// Products that differ by more decide as quotients do: rounding moves either side by less than a hundredth of it.
+const CLEAR: f64 = 1e-12;
+
+/// [`spaced`] between the thresholds.
+#[cold]
+#[inline(never)]
+fn p_a(curve: &Curve, avg: f64, count: i32, wait: bool) -> f64 {
+    spaced(curve.p_b(avg, false), f64::from(count), wait)
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
 use super::*;
-use crate::aqm::red::common::Weight;
 use crate::testing::*;
 
 const RULE: Rule = Rule { gentle: false, wait: false, ecn: false, in_bytes: false, mean: None };

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use crate::aqm::red::common::{Common, Thresholds, Weight};
+use crate::aqm::red::common::{Common, Thresholds};
+use crate::aqm::red::law::Weight;
 use crate::aqm::red::rio::Counted;
 use crate::aqm::red::wred::Averages;
 use crate::aqm::virtual_queue::whole::{BYTE, mul_shr32};
