@@ -189,7 +189,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub(crate) fn holds(&mut self, link: u32, now: C) -> bool {
         let l = &mut self.links[link as usize];
         let paused = self.flow_control.as_ref().is_some_and(|c| c.paused[link as usize] > 0);
-        paused && l.waiting() > 0 && l.hold(now)
+        paused && l.queue.waiting() > 0 && l.hold(now)
     }
 
     /// A pause frame arrives at the start of a link: to stop, or to go on.

@@ -17,7 +17,6 @@ pub mod engine;
 pub mod event;
 pub mod flow;
 pub mod flow_control;
-mod given_back;
 pub mod link;
 mod link_queue;
 pub mod marker_points;

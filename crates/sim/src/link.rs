@@ -8,11 +8,10 @@
 mod stepped;
 
 use inprofile_core::aqm::drop_tail::DropTail;
-use inprofile_core::packet::{Colour, Direction, Ecn, Packet};
+use inprofile_core::packet::{Colour, Ecn, Packet};
 use inprofile_core::queue::Queue;
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
-use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Silent};
 
@@ -347,77 +346,6 @@ impl<C: Clock> Link<C> {
             return self.arrival(starts, there).ok_or(Cause::LINK_ERROR);
         }
         Ok(there)
-    }
-
-    /// Whether its discipline, or that of a class, keeps flows apart.
-    pub fn has_flow_queues(&self) -> bool {
-        self.queue.get().is_some_and(|q| match &q.classes {
-            Some(classes) => classes.queue.has_flow_queues(),
-            None => q.fifo.has_flow_queues(),
-        })
-    }
-
-    /// Packets waiting.
-    pub fn waiting(&self) -> u32 {
-        self.queue.get().map_or(0, |q| match &q.classes {
-            Some(classes) => classes.queue.packets(),
-            None => q.fifo.packets(),
-        })
-    }
-
-    /// The tick of the discipline, or of those of all classes.
-    pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
-        let q = self.queue.get_mut()?;
-        match &mut q.classes {
-            Some(classes) => classes.queue.tick(now, outbox),
-            None => q.aqm.tick(now, outbox),
-        }
-    }
-
-    /// Seconds between ticks of a discipline that has ns-2's own timer.
-    pub fn timer_secs(&self) -> Option<f64> {
-        self.queue.get()?.aqm.timer_secs()
-    }
-
-    /// A signal arrives for the discipline; with classes, for that of one class or of all.
-    pub fn signal(&mut self, now: Time, class: Option<usize>, signal: &Signal) {
-        let Some(q) = self.queue.get_mut() else { return };
-        match &mut q.classes {
-            Some(classes) => classes.queue.signal(now, class, signal),
-            None => q.aqm.signal(now, signal),
-        }
-    }
-
-    /// The discipline, or that of the packet's class, observes a packet.
-    pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
-        let Some(q) = self.queue.get_mut() else { return };
-        match &mut q.classes {
-            Some(classes) => classes.queue.observe(now, packet, direction),
-            None => q.aqm.observe(now, packet, direction),
-        }
-    }
-
-    /// Whether the discipline has evicted a packet that nobody has taken yet.
-    #[inline]
-    pub fn has_evicted(&self) -> bool {
-        self.queue.get().is_some_and(|q| match &q.classes {
-            Some(classes) => classes.queue.has_evicted(),
-            None => q.fifo.has_evicted(),
-        })
-    }
-
-    /// A packet that the discipline has evicted from the queue, which it leaves at `now`.
-    pub fn take_evicted(&mut self, now: Time) -> Option<QueuedPacket<C>> {
-        let q = self.queue.get_mut()?;
-        let victim = if let Some(classes) = &mut q.classes {
-            classes.take_evicted(now)?
-        } else {
-            let victim = q.fifo.take_evicted()?;
-            q.area += victim.waited(now);
-            victim
-        };
-        q.dropped(&victim, now);
-        Some(victim)
     }
 
     /// Brings the link up to `now`: crosses boundaries of the window and, with computed service, removes packets whose

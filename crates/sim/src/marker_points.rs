@@ -128,7 +128,7 @@ mod mechanisms {
                 EventKind::EdgeTick(e) => self.edges[e as usize].marker.tick(now, &mut outbox),
                 EventKind::QueueTick(l) => {
                     self.bring_up_to_date(l);
-                    self.links[l as usize].tick(now, &mut outbox)
+                    self.links[l as usize].queue.tick(now, &mut outbox)
                 }
                 EventKind::HostTick(f) => {
                     self.flows[f as usize].marker.as_mut().and_then(|m| m.marker.tick(now, &mut outbox))
@@ -158,7 +158,7 @@ mod mechanisms {
         /// On ns-2's clock: when a timer of ns-2's own expires next.
         fn timer_after(&self, what: EventKind) -> Option<C> {
             let EventKind::QueueTick(l) = what else { return None };
-            let secs = C::NS2.then(|| self.links[l as usize].timer_secs())??;
+            let secs = C::NS2.then(|| self.links[l as usize].queue.timer_secs())??;
             Some(self.now.after(C::span_secs(secs)))
         }
 
@@ -170,7 +170,7 @@ mod mechanisms {
                 Target::Queue(l) | Target::Class(l, _) => {
                     let class = if let Target::Class(_, c) = who { Some(c as usize) } else { None };
                     self.bring_up_to_date(l);
-                    self.links[l as usize].signal(now, class, signal);
+                    self.links[l as usize].queue.signal(now, class, signal);
                 }
                 Target::Flow(f) => {
                     if let Some(m) = &mut self.flows[f as usize].marker {
@@ -195,7 +195,7 @@ mod mechanisms {
             let passed: Vec<u32> = queues.iter().copied().filter(|l| self.routes.passes(route, *l)).collect();
             for l in passed {
                 self.bring_up_to_date(l);
-                self.links[l as usize].observe(self.now.time(), packet, Direction::Reverse);
+                self.links[l as usize].queue.observe(self.now.time(), packet, Direction::Reverse);
             }
         }
     }

@@ -43,7 +43,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         let due = (at, self.tie(EventKind::Departure(link)));
         let l = &mut self.links[link as usize];
-        if l.waiting() == 0 {
+        if l.queue.waiting() == 0 {
             l.rests_at = due;
         } else {
             self.requeue(due, EventKind::Departure(link));
@@ -101,7 +101,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline(never)]
     fn set_due(&mut self, link: u32) {
         let l = &mut self.links[link as usize];
-        let waiting = l.waiting() > 0;
+        let waiting = l.queue.waiting() > 0;
         let Some(o) = l.on_demand.as_deref_mut() else { return };
         // A link that only finishes its last packet shows nothing new to anybody.
         let next = if waiting { o.next() } else { o.arrivals.front().map_or(C::NEVER, |first| first.0) };
@@ -154,7 +154,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline(never)]
     fn tick_ahead(&mut self, link: u32, at: C) {
         let l = &mut self.links[link as usize];
-        let next = l.tick(at.time(), &mut Outbox::default());
+        let next = l.queue.tick(at.time(), &mut Outbox::default());
         if let Some(o) = &mut l.on_demand {
             o.ticks_at = next.map_or(C::NEVER, C::at);
         }

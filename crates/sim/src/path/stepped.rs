@@ -80,7 +80,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if l.filters_acks() && packet.kind == Kind::Ack && !matches!(verdict, Admission::Drop(_)) {
             l.filter_acks(slot, &self.packets, self.flows[packet.flow.0 as usize].header);
         }
-        let (busy, evicted) = (l.is_busy(), l.has_evicted());
+        let (busy, evicted) = (l.is_busy(), l.queue.has_evicted());
         if TRACE {
             let word = match verdict {
                 Admission::Admit => ("admit", None),
@@ -105,7 +105,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Counts what the discipline has evicted.
     #[inline(never)]
     fn take_evicted(&mut self, link: u32, at: C) {
-        while let Some(victim) = self.links[link as usize].take_evicted(at.time()) {
+        while let Some(victim) = self.links[link as usize].queue.take_evicted(at.time()) {
             self.drop_packet(victim.slot, VerdictPoint::Queue(link), Cause::EVICTED, at);
         }
     }
@@ -127,7 +127,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         } else {
             l.start_next(now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
         };
-        let evicted = l.has_evicted();
+        let evicted = l.queue.has_evicted();
         if let Some((slot, flow)) = l.take_expected() {
             // Read ahead: at its turn it would be waited for.
             black_box(self.packets.get(slot).segment ^ self.flows[flow as usize].touch_receiver());
