@@ -172,7 +172,7 @@ impl AnyAqm {
     #[must_use]
     pub fn timer_secs(&self) -> Option<f64> {
         match self {
-            AnyAqm::Ns2Pi(m) => Some(m.law.interval()),
+            AnyAqm::Ns2Pi(m) => Some(m.controller.interval()),
             AnyAqm::Ns2Rem(m) => Some(m.interval()),
             _ => None,
         }

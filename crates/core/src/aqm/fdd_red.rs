@@ -80,7 +80,7 @@ struct Options {
 
 /// Which packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lost {
+enum Victim {
     /// The arrival is to be dropped or marked.
     Arrival,
     /// A waiting packet has been dropped or marked.
@@ -177,7 +177,7 @@ impl<R: Variant> FddRed<R> {
         can_mark: bool,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Option<Lost> {
+    ) -> Option<Victim> {
         let has = |flow| flow == packet.flow || queue.has(flow);
         let mut victim = match self.options.victim_flow {
             VictimFlow::Ledger => self.ledger.penalise(packet.flow, self.extra(queue), rng),
@@ -190,7 +190,7 @@ impl<R: Variant> FddRed<R> {
             match self.options.no_packet {
                 NoPacket::Arrival => {
                     victim = packet.flow;
-                    lost = Some(Lost::Arrival);
+                    lost = Some(Victim::Arrival);
                 }
                 NoPacket::NextVictim => {
                     let has = |flow| flow == packet.flow || queue.has(flow);
@@ -219,26 +219,26 @@ impl<R: Variant> FddRed<R> {
         queue: &mut Q,
         can_mark: bool,
         rng: &mut Rng,
-    ) -> Option<Lost> {
+    ) -> Option<Victim> {
         let own = victim == arrival.flow;
         let end = match self.options.victim_packet {
-            VictimPacket::Tail if own => return Some(Lost::Arrival),
+            VictimPacket::Tail if own => return Some(Victim::Arrival),
             VictimPacket::Tail => End::Tail,
             VictimPacket::Head => End::Head,
             VictimPacket::Random => {
                 let waiting = queue.packets_of_flow(victim);
                 let n = rng.below((waiting + u32::from(own)).max(1));
                 if n == waiting && own {
-                    return Some(Lost::Arrival);
+                    return Some(Victim::Arrival);
                 }
                 End::Nth(n)
             }
         };
         match queue.position(victim, end) {
             Some(position) if can_mark && queue.mark(position) || queue.evict(position) => {
-                Some(Lost::Waiting)
+                Some(Victim::Waiting)
             }
-            _ => own.then_some(Lost::Arrival),
+            _ => own.then_some(Victim::Arrival),
         }
     }
 }
@@ -345,8 +345,8 @@ impl<R: Variant> Aqm for FddRed<R> {
         let markable = cause == EARLY && test == EarlyTest::Early { markable: true };
         let can_mark = self.options.ecn && markable;
         match self.decide_victim(at.now, packet, at.queue, can_mark, at.rng, at.why) {
-            Some(Lost::Arrival) => lose_arrival(packet, can_mark, fits, cause),
-            Some(Lost::Waiting) | None => admit_if_fits(packet, at.queue),
+            Some(Victim::Arrival) => lose_arrival(packet, can_mark, fits, cause),
+            Some(Victim::Waiting) | None => admit_if_fits(packet, at.queue),
         }
     }
 

@@ -33,18 +33,24 @@ crate::params! {
 }
 
 impl Params {
-    /// The law with these settings, at an empty queue.
+    /// The controller with these settings, at an empty queue.
     #[must_use]
-    pub fn law(&self, context: &Context) -> Law {
+    pub fn controller(&self, context: &Context) -> Controller {
         let mean = self.mean_packet.unwrap_or(context.packet).0 as f64;
         let (unit, q_ref) = Unit::of(self.q_ref, mean);
         let scaled_by = self.byte_scaled.then_some(mean);
-        Law { a: self.a, b: self.b, w: self.w, q_ref, unit, scaled_by, p: 0.0, q_old: 0.0 }
+        Controller { a: self.a, b: self.b, w: self.w, q_ref, unit, scaled_by, p: 0.0, q_old: 0.0 }
     }
 
     /// The discipline as a variant computes it.
     pub(crate) fn discipline<R: Variant>(&self, context: &Context) -> Pi<R> {
-        Pi { law: self.law(context), ecn: self.ecn, waiting: 0, begun: false, variant: PhantomData }
+        Pi {
+            controller: self.controller(context),
+            ecn: self.ecn,
+            waiting: 0,
+            begun: false,
+            variant: PhantomData,
+        }
     }
 }
 
@@ -74,7 +80,7 @@ impl Build for Params {
 
 /// The controller: its settings and state.
 #[derive(Clone, Debug)]
-pub struct Law {
+pub struct Controller {
     a: f64,
     b: f64,
     w: f64,
@@ -89,7 +95,7 @@ pub struct Law {
     q_old: f64,
 }
 
-impl Law {
+impl Controller {
     /// Seconds between samples.
     #[must_use]
     pub fn interval(&self) -> f64 {
@@ -138,7 +144,7 @@ impl Variant for Hollot01 {
 /// The discipline, generic over the variant of the law.
 #[derive(Clone, Debug)]
 pub struct Pi<R = Hollot01> {
-    pub(crate) law: Law,
+    pub(crate) controller: Controller,
     ecn: bool,
     /// The backlog, in packets or bytes.
     waiting: u64,
@@ -154,14 +160,14 @@ impl<R: Variant> Mechanism for Pi<R> {
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
         if self.begun {
-            self.law.sample(self.waiting);
+            self.controller.sample(self.waiting);
         }
         self.begun = true;
-        Some(now + Duration::from_secs(self.law.interval()))
+        Some(now + Duration::from_secs(self.controller.interval()))
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        show("drop_prob", self.law.p);
+        show("drop_prob", self.controller.p);
     }
 }
 
@@ -175,26 +181,26 @@ impl<R: Variant> Aqm for Pi<R> {
     }
 
     fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
-        let p = self.law.chance(packet.size);
+        let p = self.controller.chance(packet.size);
         let verdict = by_chance(packet, at.queue, (p, self.ecn), at.why, |why| R::picks(p, at.rng, why));
         if !matches!(verdict, Admission::Drop(_)) {
-            self.waiting = self.law.unit.length(at.queue) + self.law.unit.added_by(packet.size);
+            self.waiting = self.controller.unit.length(at.queue) + self.controller.unit.added_by(packet.size);
         }
         verdict
     }
 
     fn depart(&mut self, _: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
-        self.waiting = self.law.unit.length(at.queue);
+        self.waiting = self.controller.unit.length(at.queue);
         Departure::Send
     }
 
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
-        R::joins_below(limit, self.law.unit)
+        R::joins_below(limit, self.controller.unit)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     //! PI's law, by hand, from the controller of the paper, and in the form of a sum.
 
     use super::*;
@@ -203,7 +209,7 @@ mod tests {
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 
-    fn params() -> Params {
+    pub fn params() -> Params {
         Params {
             q_ref: Backlog::Packets(20.0),
             a: 0.002,
@@ -216,10 +222,10 @@ mod tests {
     }
 
     /// A PI after a sample of each of these lengths.
-    fn after(p: &Params, lengths: &[u64]) -> Law {
-        let mut law = p.law(&CONTEXT);
-        lengths.iter().for_each(|n| law.sample(*n));
-        law
+    fn after(p: &Params, lengths: &[u64]) -> Controller {
+        let mut controller = p.controller(&CONTEXT);
+        lengths.iter().for_each(|n| controller.sample(*n));
+        controller
     }
 
     /// Hollot et al. 2001 §5: C(s) = K (s/z + 1)/s with K = 9.64e-6 and z = 0.53, sampled 160 times a second by Tustin's rule
@@ -253,12 +259,12 @@ mod tests {
     fn the_probability_moves_with_distance_and_change() {
         let p = params();
         // 0.002 · 10 − 0.001 · (−20), then 0.002 · 10 − 0.001 · 10, then 0.002 · (−15) − 0.001 · 10.
-        let law = after(&p, &[30]);
-        assert!((law.p - 0.04).abs() < 1e-15, "{}", law.p);
-        let law = after(&p, &[30, 30]);
-        assert!((law.p - 0.05).abs() < 1e-15, "{}", law.p);
-        let law = after(&p, &[30, 30, 5]);
-        assert!((law.p - 0.01).abs() < 1e-15, "{}", law.p);
+        let controller = after(&p, &[30]);
+        assert!((controller.p - 0.04).abs() < 1e-15, "{}", controller.p);
+        let controller = after(&p, &[30, 30]);
+        assert!((controller.p - 0.05).abs() < 1e-15, "{}", controller.p);
+        let controller = after(&p, &[30, 30, 5]);
+        assert!((controller.p - 0.01).abs() < 1e-15, "{}", controller.p);
     }
 
     /// At q_ref, and only there, it rests, whatever it has become.
@@ -266,13 +272,13 @@ mod tests {
     fn it_rests_at_the_target_only() {
         let p = params();
         for settled in [3usize, 9] {
-            let mut law = after(&p, &vec![30; settled]);
-            law.sample(20);
-            let rest = law.p;
-            law.sample(20);
-            assert!(rest > 0.0 && law.p == rest);
-            law.sample(21);
-            assert!(law.p > rest);
+            let mut controller = after(&p, &vec![30; settled]);
+            controller.sample(20);
+            let rest = controller.p;
+            controller.sample(20);
+            assert!(rest > 0.0 && controller.p == rest);
+            controller.sample(21);
+            assert!(controller.p > rest);
         }
     }
 
@@ -287,25 +293,25 @@ mod tests {
     fn bytes_are_packets_of_the_mean_size() {
         let in_bytes = Params { q_ref: Backlog::Bytes(10_000.0), mean_packet: Some(Bytes(500)), ..params() };
         assert!((after(&in_bytes, &[15_000, 15_000]).p - after(&params(), &[30, 30]).p).abs() < 1e-15);
-        let law = in_bytes.law(&CONTEXT);
-        assert_eq!((law.unit.length(&Fake::of(3, 0)), law.unit.added_by(40)), (3000, 40));
-        let law = params().law(&CONTEXT);
-        assert_eq!((law.unit.length(&Fake::of(3, 0)), law.unit.added_by(40)), (3, 1));
+        let controller = in_bytes.controller(&CONTEXT);
+        assert_eq!((controller.unit.length(&Fake::of(3, 0)), controller.unit.added_by(40)), (3000, 40));
+        let controller = params().controller(&CONTEXT);
+        assert_eq!((controller.unit.length(&Fake::of(3, 0)), controller.unit.added_by(40)), (3, 1));
     }
 
     #[test]
     fn chances_scale_with_size_up_to_1() {
         let scaled = Params { byte_scaled: true, mean_packet: Some(Bytes(500)), ..params() };
-        let law = after(&scaled, &[30, 30]);
-        assert!((law.chance(250) - 0.025).abs() < 1e-15);
-        assert_eq!(law.chance(20_000), 1.0);
-        assert_eq!(after(&params(), &[30, 30]).chance(20_000), law.p);
+        let controller = after(&scaled, &[30, 30]);
+        assert!((controller.chance(250) - 0.025).abs() < 1e-15);
+        assert_eq!(controller.chance(20_000), 1.0);
+        assert_eq!(after(&params(), &[30, 30]).chance(20_000), controller.p);
     }
 
     /// A PI that drops everything, at a queue of this length.
     fn certain(ecn: bool) -> Pi {
         let mut pi = Params { ecn, ..params() }.build(&CONTEXT);
-        pi.law = after(&Params { ecn, ..params() }, &[2000]);
+        pi.controller = after(&Params { ecn, ..params() }, &[2000]);
         pi
     }
 
@@ -332,12 +338,12 @@ mod tests {
         assert_eq!(tick(&mut pi), Some(Time::ZERO + Duration::from_millis(10)));
         assert_eq!(arrive(&mut pi, &mut Fake::of(29, 0), Ecn::NotCapable), Admission::Admit);
         tick(&mut pi);
-        assert!((pi.law.p - 0.04).abs() < 1e-15);
+        assert!((pi.controller.p - 0.04).abs() < 1e-15);
         let (now, packet) = (Time::ZERO, Packet::default());
         let mut rng = Rng::for_component(1, "pi");
         pi.depart(&packet, At::silent(now, &mut Fake::of(20, 0), &mut rng).since(now));
         tick(&mut pi);
-        assert!((pi.law.p - 0.03).abs() < 1e-15, "0.04 + 0.002 · 0 − 0.001 · 10");
+        assert!((pi.controller.p - 0.03).abs() < 1e-15, "0.04 + 0.002 · 0 − 0.001 · 10");
     }
 
     #[test]
@@ -362,8 +368,8 @@ mod tests {
             let sum: u64 = before.iter().sum();
             // Before the first sample nothing waited.
             let expected = 2e-4 * *last as f64 + 0.5e-4 * sum as f64 + 1.5e-4 * 20.0;
-            let law = after(&p, &lengths);
-            prop_assert!((law.p - expected).abs() < 1e-12, "{} {expected}", law.p);
+            let controller = after(&p, &lengths);
+            prop_assert!((controller.p - expected).abs() < 1e-12, "{} {expected}", controller.p);
         }
     }
 

@@ -44,13 +44,13 @@ crate::params! {
 }
 
 impl Params {
-    /// The law as set, of an empty queue.
+    /// Price and probability as set, of an empty queue.
     #[must_use]
-    pub fn law(&self, context: &Context) -> Law {
+    pub fn link_price(&self, context: &Context) -> LinkPrice {
         let mean = self.mean_packet.unwrap_or(context.packet).0 as f64;
         let (unit, b_star) = Unit::of(self.b_star, mean);
         let a_second = context.link_rate.map_or(0.0, |rate| rate.0 as f64 / (8.0 * mean));
-        Law {
+        LinkPrice {
             gamma: self.gamma,
             alpha: self.alpha,
             phi: self.phi,
@@ -84,13 +84,13 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Rem {
-        Rem { law: self.law(context), every: self.t_update, ecn: self.ecn, waiting: 0, begun: false }
+        Rem { link: self.link_price(context), every: self.t_update, ecn: self.ecn, waiting: 0, begun: false }
     }
 }
 
 /// The price and its probability: settings and state.
 #[derive(Clone, Debug)]
-pub struct Law {
+pub struct LinkPrice {
     gamma: f64,
     alpha: f64,
     phi: f64,
@@ -112,7 +112,7 @@ pub struct Law {
     p: f64,
 }
 
-impl Law {
+impl LinkPrice {
     /// An arrival, whatever becomes of it.
     pub fn count(&mut self, size: u32) {
         self.came += self.unit.added_by(size) as f64;
@@ -155,7 +155,7 @@ impl Law {
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Rem {
-    law: Law,
+    link: LinkPrice,
     every: Duration,
     ecn: bool,
     /// Packets or bytes that wait.
@@ -171,14 +171,14 @@ impl Mechanism for Rem {
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
         if self.begun {
-            self.law.update(self.waiting);
+            self.link.update(self.waiting);
         }
         self.begun = true;
         Some(now + self.every)
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        self.law.show(show);
+        self.link.show(show);
     }
 }
 
@@ -192,17 +192,17 @@ impl Aqm for Rem {
     }
 
     fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
-        self.law.count(packet.size);
-        let p = self.law.p;
+        self.link.count(packet.size);
+        let p = self.link.p;
         let verdict = by_chance(packet, at.queue, (p, self.ecn), at.why, |why| at.rng.chance("u", p, why));
         if !matches!(verdict, Admission::Drop(_)) {
-            self.waiting = self.law.unit.length(at.queue) + self.law.unit.added_by(packet.size);
+            self.waiting = self.link.unit.length(at.queue) + self.link.unit.added_by(packet.size);
         }
         verdict
     }
 
     fn depart(&mut self, _: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
-        self.waiting = self.law.unit.length(at.queue);
+        self.waiting = self.link.unit.length(at.queue);
         Departure::Send
     }
 }

@@ -118,7 +118,7 @@ impl Buckets {
 }
 
 /// What the RFCs differ in.
-pub trait Law: Send {
+pub trait Metering: Send {
     /// The name of the second bucket's tokens.
     const SECOND: &'static str;
 
@@ -139,7 +139,7 @@ pub struct Meter<L> {
     stats: Stats,
 }
 
-impl<L: Law> Meter<L> {
+impl<L: Metering> Meter<L> {
     /// With full buckets of these depths.
     fn new(law: L, depths: [Backlog; 2], context: &Context, mode: Mode, action: Action) -> Meter<L> {
         let [committed, second] = depths.map(|depth| Bucket::new(depth, context));
@@ -161,7 +161,7 @@ impl<L: Law> Meter<L> {
     }
 }
 
-impl<L: Law> Mechanism for Meter<L> {
+impl<L: Metering> Mechanism for Meter<L> {
     fn signal(&mut self, now: Time, signal: &Signal) {
         self.buckets = self.filled(now);
         match signal.topic {
@@ -182,7 +182,7 @@ impl<L: Law> Mechanism for Meter<L> {
     }
 }
 
-impl<L: Law> Marker for Meter<L> {
+impl<L: Metering> Marker for Meter<L> {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
         self.law.fill(&mut self.buckets, now);

@@ -49,15 +49,7 @@ mod tests {
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 
     fn params() -> Params {
-        Params {
-            q_ref: Backlog::Packets(20.0),
-            a: 0.002,
-            b: 0.001,
-            w: 170.0,
-            byte_scaled: false,
-            ecn: false,
-            mean_packet: None,
-        }
+        Params { w: 170.0, ..crate::aqm::pi::tests::params() }
     }
 
     fn rng() -> Rng {
@@ -76,9 +68,9 @@ mod tests {
         let mut pi = params().discipline(&CONTEXT);
         assert!(draws(&mut pi, &mut Fake::of(0, 0)), "at probability 0, too");
         assert!(!draws(&mut pi, &mut Fake { limit: 5.0, ..Fake::of(5, 0) }));
-        pi.law.sample(10_000);
+        pi.controller.sample(10_000);
         assert!(draws(&mut pi, &mut Fake::of(0, 0)), "at probability 1, too");
-        // The law itself draws only where that is open.
+        // PI itself draws only where that is open.
         let (mut used, mut fresh) = (rng(), rng());
         let packet = Packet::default();
         params().build(&CONTEXT).arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(0, 0), &mut used));
@@ -89,7 +81,7 @@ mod tests {
     #[test]
     fn only_what_can_be_marked_is() {
         let mut pi: Pi<QueuePi> = Params { ecn: true, ..params() }.discipline(&CONTEXT);
-        pi.law.sample(10_000);
+        pi.controller.sample(10_000);
         let mut arrive = |ecn| {
             let packet = Packet { ecn, ..Packet::default() };
             pi.arrive(&packet, At::silent(Time::ZERO, &mut Fake::of(5, 0), &mut rng()))

@@ -9,7 +9,7 @@
 //! Source: ns-2.35, queue/rem.cc, by its behaviour. There a departure with marks also draws where nothing waits; not here.
 
 use crate::aqm::EARLY;
-use crate::aqm::rem::{Law, Mismatch, Params};
+use crate::aqm::rem::{LinkPrice, Mismatch, Params};
 use crate::ns2::pi::bytes;
 use crate::prelude::*;
 
@@ -46,7 +46,7 @@ pub fn check(params: &Params, context: &Context) -> Result<Vec<Warning>, Fault> 
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Rem {
-    law: Law,
+    link: LinkPrice,
     every: Duration,
     /// `markpkts_`.
     marks: bool,
@@ -61,7 +61,7 @@ impl Rem {
     #[must_use]
     pub fn new(params: &Params, context: &Context) -> Rem {
         let Params { t_update, ecn, .. } = *params;
-        Rem { law: params.law(context), every: t_update, marks: ecn, waiting: 0, begun: false }
+        Rem { link: params.link_price(context), every: t_update, marks: ecn, waiting: 0, begun: false }
     }
 
     /// Seconds between updates.
@@ -72,7 +72,7 @@ impl Rem {
 
     /// Whether a packet of this size is chosen.
     fn chooses<W: Why + ?Sized>(&self, size: u32, rng: &mut Rng, why: &mut W) -> bool {
-        let p = self.law.unit.packet.map_or(self.law.p(), |mean| self.law.p() * f64::from(size) / mean);
+        let p = self.link.unit.packet.map_or(self.link.p(), |mean| self.link.p() * f64::from(size) / mean);
         let u = rng.uniform();
         why.note("drop_prob", p);
         why.note("u", u);
@@ -87,14 +87,14 @@ impl Mechanism for Rem {
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
         if self.begun {
-            self.law.update(self.waiting);
+            self.link.update(self.waiting);
         }
         self.begun = true;
         Some(now + self.every)
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        self.law.show(show);
+        self.link.show(show);
     }
 }
 
@@ -108,9 +108,9 @@ impl Aqm for Rem {
     }
 
     fn arrive(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Admission {
-        self.law.count(packet.size);
-        let with_it = self.law.unit.length(at.queue) + self.law.unit.added_by(packet.size);
-        let full = match (bytes(at.queue.limit(), self.law.unit), at.queue.limit()) {
+        self.link.count(packet.size);
+        let with_it = self.link.unit.length(at.queue) + self.link.unit.added_by(packet.size);
+        let full = match (bytes(at.queue.limit(), self.link.unit), at.queue.limit()) {
             (Some(limit), _) => with_it >= limit,
             (None, Backlog::Packets(n)) => with_it as f64 >= n.floor(),
             (None, Backlog::Bytes(_)) => !at.queue.fits(packet.size),
@@ -126,7 +126,7 @@ impl Aqm for Rem {
     }
 
     fn depart(&mut self, packet: &Packet, at: At<'_, impl Queue + ?Sized, impl Why + ?Sized>) -> Departure {
-        self.waiting = self.law.unit.length(at.queue);
+        self.waiting = self.link.unit.length(at.queue);
         if self.marks && self.chooses(packet.size, at.rng, at.why) && packet.ecn.can_mark() {
             return Departure::Mark;
         }
@@ -134,7 +134,7 @@ impl Aqm for Rem {
     }
 
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
-        bytes(limit, self.law.unit)
+        bytes(limit, self.link.unit)
     }
 }
 
@@ -144,10 +144,6 @@ mod tests {
     use super::*;
     use crate::aqm::rem::oracle::{self, Bench, Oracle, Step};
     use crate::testing::*;
-
-    /// 1,000 packets of 1,000 B a second.
-    const CONTEXT: Context =
-        Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
 
     fn params() -> Params {
         Params {
@@ -170,8 +166,8 @@ mod tests {
     /// One whose price is so high that nothing passes.
     fn certain(p: &Params) -> Rem {
         let mut rem = Rem::new(p, &CONTEXT);
-        rem.law.update(1_000_000_000);
-        assert_eq!(rem.law.p(), 1.0);
+        rem.link.update(1_000_000_000);
+        assert_eq!(rem.link.p(), 1.0);
         rem
     }
 

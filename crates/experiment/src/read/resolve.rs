@@ -159,8 +159,8 @@ fn edge_markers(
         let at = |packet| Context { link_rate: None, contract: None, packet, limit: None };
         let marked = || marked_at(groups, links, node);
         let largest = marked().map(Group::packet).max().or(scope.tcp.map(packet))?;
-        let faulty = |g: &&Group| found.judge(&at(g.packet())).is_err();
-        let fits = match found.judge(&at(largest)) {
+        let faulty = |g: &&Group| found.check(&at(g.packet())).is_err();
+        let fits = match found.check(&at(largest)) {
             Err(fault) if !marked().all(|g| faulty(&g)) => {
                 let whose: Vec<&str> = marked().filter(faulty).map(|g| g.name.as_str()).take(20).collect();
                 found.warn_of(fault, &whose.join(", "));

@@ -255,7 +255,7 @@ pub mod named {
         ///
         /// # Errors
         /// Why it cannot be used there.
-        pub fn judge(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        pub fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
             (self.check)(&self.mechanism.values, context)
         }
 
@@ -273,7 +273,7 @@ pub mod named {
         #[must_use]
         pub fn fits(&self, context: &Context, warn: bool) -> bool {
             let report = self.section.report();
-            match self.judge(context) {
+            match self.check(context) {
                 Ok(warnings) => {
                     for w in warnings.iter().filter(|_| warn) {
                         report.warning(&self.section.locate(w.field), w.text.as_str(), "");

@@ -5,10 +5,6 @@ use super::*;
 use crate::aqm::EARLY;
 use crate::testing::*;
 
-/// 1,000 packets of 1,000 B a second: 10 in 10 ms.
-const CONTEXT: Context =
-    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
-
 fn params() -> Params {
     Params {
         b_star: Backlog::Packets(20.0),
@@ -24,33 +20,33 @@ fn params() -> Params {
 }
 
 /// After intervals in which so many packets came and so many wait.
-fn after(p: &Params, intervals: &[(u64, u64)]) -> Law {
-    let mut law = p.law(&CONTEXT);
+fn after(p: &Params, intervals: &[(u64, u64)]) -> LinkPrice {
+    let mut link = p.link_price(&CONTEXT);
     for (came, waiting) in intervals {
-        (0..*came).for_each(|_| law.count(1000));
-        law.update(*waiting);
+        (0..*came).for_each(|_| link.count(1000));
+        link.update(*waiting);
     }
-    law
+    link
 }
 
 /// Athuraliya et al. 2001, Eq. (1) and Eq. (2), by hand.
 #[test]
 fn the_price_follows_excess_and_backlog() {
     // 0.5 (0.1 (30 − 20) + 14 − 10), then 0.5 (0.1 (25 − 20) + 9 − 10)
-    let law = after(&params(), &[(14, 30)]);
-    assert!((law.price - 2.5).abs() < 1e-12);
-    assert!((law.p - (1.0 - libm::pow(1.5, -2.5))).abs() < 1e-15);
-    let law = after(&params(), &[(14, 30), (9, 25)]);
-    assert!((law.price - 2.25).abs() < 1e-12);
+    let link = after(&params(), &[(14, 30)]);
+    assert!((link.price - 2.5).abs() < 1e-12);
+    assert!((link.p - (1.0 - libm::pow(1.5, -2.5))).abs() < 1e-15);
+    let link = after(&params(), &[(14, 30), (9, 25)]);
+    assert!((link.price - 2.25).abs() < 1e-12);
 }
 
 /// Athuraliya et al. 2001, Eq. (1): a price is never negative, and rests where input is capacity and the backlog the target.
 #[test]
 fn the_price_is_not_negative_and_rests_at_the_target() {
-    let law = after(&params(), &[(0, 0); 5]);
-    assert_eq!((law.price, law.p), (0.0, 0.0));
-    let law = after(&params(), &[(14, 30), (10, 20), (10, 20)]);
-    assert!((law.price - 2.5).abs() < 1e-12);
+    let link = after(&params(), &[(0, 0); 5]);
+    assert_eq!((link.price, link.p), (0.0, 0.0));
+    let link = after(&params(), &[(14, 30), (10, 20), (10, 20)]);
+    assert!((link.price - 2.5).abs() < 1e-12);
 }
 
 /// Athuraliya et al. 2001, Eq. (3): the change of the backlog in place of x − c, by hand.
@@ -58,28 +54,28 @@ fn the_price_is_not_negative_and_rests_at_the_target() {
 fn the_backlogs_change_may_stand_for_the_excess() {
     let by_backlog = Params { mismatch: Mismatch::Backlog, ..params() };
     // 0.5 (30 − 0.9 · 0 − 2), then 0.5 (25 − 0.9 · 30 − 2)
-    let law = after(&by_backlog, &[(3, 30)]);
-    assert!((law.price - 14.0).abs() < 1e-12);
-    let law = after(&by_backlog, &[(3, 30), (77, 25)]);
-    assert!((law.price - 12.0).abs() < 1e-12);
+    let link = after(&by_backlog, &[(3, 30)]);
+    assert!((link.price - 14.0).abs() < 1e-12);
+    let link = after(&by_backlog, &[(3, 30), (77, 25)]);
+    assert!((link.price - 12.0).abs() < 1e-12);
 }
 
 #[test]
 fn the_input_may_be_smoothed() {
-    let law = after(&Params { in_weight: 0.25, ..params() }, &[(40, 0), (8, 0)]);
-    assert!((law.input - 9.5).abs() < 1e-12, "0.75 · 10 + 0.25 · 8");
+    let link = after(&Params { in_weight: 0.25, ..params() }, &[(40, 0), (8, 0)]);
+    assert!((link.input - 9.5).abs() < 1e-12, "0.75 · 10 + 0.25 · 8");
 }
 
 /// Bytes count as packets of mean_packet, in the queue, in the input and in what the link can send.
 #[test]
 fn bytes_are_packets_of_the_mean_size() {
     let p = Params { b_star: Backlog::Bytes(10_000.0), mean_packet: Some(Bytes(500)), ..params() };
-    let mut law = p.law(&CONTEXT);
-    (0..24).for_each(|_| law.count(500));
-    law.update(15_000);
+    let mut link = p.link_price(&CONTEXT);
+    (0..24).for_each(|_| link.count(500));
+    link.update(15_000);
     // 20 packets of 500 B in 10 ms: 0.5 (0.1 (30 − 20) + 24 − 20)
-    assert!((law.price - 2.5).abs() < 1e-12);
-    assert_eq!((law.unit.length(&Fake::of(3, 0)), law.unit.added_by(40)), (3000, 40));
+    assert!((link.price - 2.5).abs() < 1e-12);
+    assert_eq!((link.unit.length(&Fake::of(3, 0)), link.unit.added_by(40)), (3000, 40));
 }
 
 fn arrive(rem: &mut Rem, queue: &mut Fake, ecn: Ecn) -> Admission {
@@ -91,17 +87,17 @@ fn arrive(rem: &mut Rem, queue: &mut Fake, ecn: Ecn) -> Admission {
 #[test]
 fn drops_are_input_too() {
     let mut rem = params().build(&CONTEXT);
-    rem.law.p = 1.0;
+    rem.link.p = 1.0;
     assert_eq!(arrive(&mut rem, &mut Fake::of(5, 0), Ecn::NotCapable), Admission::Drop(EARLY));
     let mut full = Fake { limit: 5.0, ..Fake::of(5, 0) };
     assert_eq!(arrive(&mut rem, &mut full, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
-    assert_eq!(rem.law.came, 2.0);
+    assert_eq!(rem.link.came, 2.0);
 }
 
 #[test]
 fn what_can_be_marked_is() {
     let mut rem = Params { ecn: true, ..params() }.build(&CONTEXT);
-    rem.law.p = 1.0;
+    rem.link.p = 1.0;
     assert_eq!(arrive(&mut rem, &mut Fake::of(5, 0), Ecn::Ect0), Admission::Mark);
     assert_eq!(arrive(&mut rem, &mut Fake::of(5, 0), Ecn::NotCapable), Admission::Drop(EARLY));
 }
@@ -113,15 +109,15 @@ fn ticks_take_what_waits() {
     let tick = |rem: &mut Rem| rem.tick(Time::ZERO, &mut Outbox::default());
     assert_eq!(arrive(&mut rem, &mut Fake::of(29, 0), Ecn::NotCapable), Admission::Admit);
     assert_eq!(tick(&mut rem), Some(Time::ZERO + Duration::from_millis(10)));
-    assert_eq!(rem.law.came, 1.0);
-    rem.law.came = 14.0;
+    assert_eq!(rem.link.came, 1.0);
+    rem.link.came = 14.0;
     tick(&mut rem);
-    assert!((rem.law.price - 2.5).abs() < 1e-12);
+    assert!((rem.link.price - 2.5).abs() < 1e-12);
     let (now, packet) = (Time::ZERO, Packet::default());
     rem.depart(&packet, At::silent(now, &mut Fake::of(25, 0), &mut Rng::for_component(1, "rem")).since(now));
-    rem.law.came = 9.0;
+    rem.link.came = 9.0;
     tick(&mut rem);
-    assert!((rem.law.price - 2.25).abs() < 1e-12);
+    assert!((rem.link.price - 2.25).abs() < 1e-12);
 }
 
 #[test]
@@ -137,7 +133,7 @@ proptest! {
     /// Athuraliya et al. 2001: what passes several links unmarked is exponential in the sum of their prices.
     #[test]
     fn marks_of_a_path_tell_the_sum_of_prices(came in prop::collection::vec(0u64..60, 1..6)) {
-        let links: Vec<Law> = came.iter().map(|n| after(&Params { gamma: 0.01, ..params() }, &[(*n, 25)])).collect();
+        let links: Vec<LinkPrice> = came.iter().map(|n| after(&Params { gamma: 0.01, ..params() }, &[(*n, 25)])).collect();
         let unmarked: f64 = links.iter().map(|l| 1.0 - l.p).product();
         let prices: f64 = links.iter().map(|l| l.price).sum();
         prop_assert!((unmarked - libm::pow(1.5, -prices)).abs() < 1e-12);

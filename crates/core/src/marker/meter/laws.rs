@@ -1,6 +1,6 @@
 //! The laws of the three RFCs: what fills the two buckets, and which colour takes from which.
 
-use super::{Bucket, Buckets, Law, Meter, Mode, Tokens, committed, needed, one_needed, wanted};
+use super::{Bucket, Buckets, Meter, Metering, Mode, Tokens, committed, needed, one_needed, wanted};
 use crate::marker::Action;
 use crate::prelude::*;
 
@@ -36,7 +36,7 @@ pub mod srtcm {
         cir: Rate,
     }
 
-    impl Law for SrTcm {
+    impl Metering for SrTcm {
         const SECOND: &'static str = "te";
 
         /// RFC 2697 §3: Tc is filled first, then Te, at `cir` both.
@@ -114,7 +114,7 @@ pub mod trtcm {
         pir: Rate,
     }
 
-    impl Law for TrTcm {
+    impl Metering for TrTcm {
         const SECOND: &'static str = "tp";
 
         /// RFC 2698 §3: each bucket at its own rate.
@@ -222,7 +222,7 @@ pub mod rfc4115 {
         boundary: Boundary,
     }
 
-    impl Law for Rfc4115 {
+    impl Metering for Rfc4115 {
         const SECOND: &'static str = "te";
 
         /// RFC 4115 §3: each bucket at its own rate.

@@ -8,7 +8,7 @@ use crate::testing::*;
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Law {
+enum Rfc {
     SrTcm,
     TrTcm,
     Rfc4115(rfc4115::Boundary),
@@ -17,7 +17,7 @@ enum Law {
 /// A meter of either kind: rates in whole bytes a millisecond, the second the peak or excess rate.
 #[derive(Clone, Debug)]
 struct Setup {
-    law: Law,
+    rfc: Rfc,
     mode: Mode,
     rates: [u64; 2],
     depths: [u64; 2],
@@ -33,14 +33,14 @@ impl Setup {
         let depth = |n: u64| Backlog::Bytes(n as f64);
         let (cir, second) = (Some(rate(self.rates[0])), rate(self.rates[1]));
         let (cbs, other, mode) = (depth(self.depths[0]), depth(self.depths[1]), self.mode);
-        match self.law {
-            Law::SrTcm => AnyMarker::SrTcm(Box::new(
+        match self.rfc {
+            Rfc::SrTcm => AnyMarker::SrTcm(Box::new(
                 srtcm::Params { cir, cbs, ebs: other, mode, action }.build(&CONTEXT),
             )),
-            Law::TrTcm => AnyMarker::TrTcm(Box::new(
+            Rfc::TrTcm => AnyMarker::TrTcm(Box::new(
                 trtcm::Params { cir, pir: second, cbs, pbs: other, mode, action }.build(&CONTEXT),
             )),
-            Law::Rfc4115(boundary) => AnyMarker::Rfc4115(Box::new(
+            Rfc::Rfc4115(boundary) => AnyMarker::Rfc4115(Box::new(
                 rfc4115::Params { cir, eir: second, cbs, ebs: other, mode, boundary, action }.build(&CONTEXT),
             )),
         }
@@ -61,18 +61,18 @@ impl Setup {
                     if now % second == 0 {
                         if t_c < self.depths[0] {
                             t_c += 1;
-                        } else if self.law == Law::SrTcm && t_2 < self.depths[1] {
+                        } else if self.rfc == Rfc::SrTcm && t_2 < self.depths[1] {
                             t_2 += 1;
                         }
                     }
-                    if now % c == 0 && self.law != Law::SrTcm && t_2 < self.depths[1] {
+                    if now % c == 0 && self.rfc != Rfc::SrTcm && t_2 < self.depths[1] {
                         t_2 += 1;
                     }
                 }
                 let came = if self.mode == Mode::ColourBlind { Colour::Green } else { colour };
                 let b = u64::from(size);
-                match self.law {
-                    Law::TrTcm => {
+                match self.rfc {
+                    Rfc::TrTcm => {
                         if came == Colour::Red || t_2 < b {
                             return Colour::Red;
                         }
@@ -84,8 +84,8 @@ impl Setup {
                         t_c -= b;
                         Colour::Green
                     }
-                    law => {
-                        let short = u64::from(law == Law::Rfc4115(rfc4115::Boundary::MoreThan));
+                    rfc => {
+                        let short = u64::from(rfc == Rfc::Rfc4115(rfc4115::Boundary::MoreThan));
                         if came == Colour::Green && t_c >= b + short {
                             t_c -= b;
                             return Colour::Green;
@@ -118,16 +118,16 @@ fn colours(meter: &mut AnyMarker, arrivals: impl IntoIterator<Item = (Time, u32,
 
 fn setup() -> impl Strategy<Value = Setup> {
     use rfc4115::Boundary;
-    let law = prop::sample::select(vec![
-        Law::SrTcm,
-        Law::TrTcm,
-        Law::Rfc4115(Boundary::AtLeast),
-        Law::Rfc4115(Boundary::MoreThan),
+    let rfc = prop::sample::select(vec![
+        Rfc::SrTcm,
+        Rfc::TrTcm,
+        Rfc::Rfc4115(Boundary::AtLeast),
+        Rfc::Rfc4115(Boundary::MoreThan),
     ]);
     let mode = prop::sample::select(vec![Mode::ColourBlind, Mode::ColourAware]);
     // The peak rate a multiple of the committed one, as trTCM needs it.
-    (law, mode, 1u64..8, 1u64..4, 60u64..400, 60u64..400).prop_map(|(law, mode, c, times, cbs, other)| {
-        Setup { law, mode, rates: [c, c * times], depths: [cbs, other] }
+    (rfc, mode, 1u64..8, 1u64..4, 60u64..400, 60u64..400).prop_map(|(rfc, mode, c, times, cbs, other)| {
+        Setup { rfc, mode, rates: [c, c * times], depths: [cbs, other] }
     })
 }
 
@@ -193,10 +193,10 @@ proptest! {
                 let span = u128::from(came[to].0.0 - came[from].0.0);
                 let give = |i: usize| u128::from(setup.rates[i] * 8000) * span + u128::from(setup.depths[i]) * BYTE;
                 prop_assert!(green <= give(0));
-                let most = match setup.law {
-                    Law::SrTcm => give(0) + u128::from(setup.depths[1]) * BYTE,
-                    Law::TrTcm => give(1),
-                    Law::Rfc4115(_) => give(0) + give(1),
+                let most = match setup.rfc {
+                    Rfc::SrTcm => give(0) + u128::from(setup.depths[1]) * BYTE,
+                    Rfc::TrTcm => give(1),
+                    Rfc::Rfc4115(_) => give(0) + give(1),
                 };
                 prop_assert!(passed <= most);
             }
