@@ -17,6 +17,7 @@ pub mod problem;
 pub mod quantity;
 pub mod schema;
 pub mod section;
+mod source;
 pub mod tree;
 
 use extends::overrides;

@@ -49,7 +49,7 @@ impl Document {
     /// # Errors
     /// Every line that is no row of these columns.
     pub fn rows(&mut self, bytes: &[u8], file: &str, columns: &[Column]) -> Result<Vec<Node>, Vec<Problem>> {
-        let text = super::document::utf8(bytes, file)?;
+        let text = super::source::utf8(bytes, file)?;
         let source = self.add_source(text, file);
         rows(text, source, columns).map_err(|faults| {
             let told = |f: Fault| {

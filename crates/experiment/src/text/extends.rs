@@ -9,8 +9,9 @@ use std::collections::btree_map::Entry;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::text::document::{Document, utf8};
+use crate::text::document::Document;
 use crate::text::problem::{Problem, Wrong};
+use crate::text::source::utf8;
 use crate::text::tree::{Item, Node, Table};
 
 /// The key that names the base.

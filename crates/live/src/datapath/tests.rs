@@ -72,9 +72,7 @@ fn context() -> Context {
 }
 
 fn datapath(limit: f64, markers: Vec<Marking>, buffers: usize) -> Datapath<All> {
-    let class =
-        Setup { number: 0, limit: Backlog::Packets(limit), aqm: drop_tail(), rate: None, burst: Bytes(0) };
-    with_classes(vec![class], markers, buffers)
+    with_classes(vec![queue(0, None, limit)], markers, buffers)
 }
 
 fn drop_tail() -> AnyAqm {
@@ -83,18 +81,7 @@ fn drop_tail() -> AnyAqm {
 
 fn with_classes(classes: Vec<Setup>, markers: Vec<Marking>, buffers: usize) -> Datapath<All> {
     let numbers = (0..markers.len() as u16).map(Some).chain([None, None]).take(2).collect::<Vec<_>>();
-    let parts = Parts {
-        layer: Layer::Ip,
-        markers,
-        classes,
-        scheduler: priority(),
-        sharing: Sharing::default(),
-        rng: Rng::for_component(1, "queue"),
-        rate: Rate(8_000_000),
-        charge: Charge::default(),
-        age_limit: None,
-        buffers,
-    };
+    let parts = Parts { markers, buffers, ..parts(classes) };
     let policy = All {
         flows: Flows::new(64, 1),
         markers: [numbers[0], numbers[1]],
@@ -102,6 +89,31 @@ fn with_classes(classes: Vec<Setup>, markers: Vec<Marking>, buffers: usize) -> D
         own: false,
     };
     Datapath::new(policy, parts)
+}
+
+/// Queues of these classes at 8 Mbit/s, no markers.
+fn parts(classes: Vec<Setup>) -> Parts {
+    Parts {
+        layer: Layer::Ip,
+        markers: Vec::new(),
+        classes,
+        scheduler: priority(),
+        sharing: Sharing::default(),
+        rng: Rng::for_component(1, "queue"),
+        rate: Rate(8_000_000),
+        charge: Charge::default(),
+        age_limit: None,
+        buffers: 30,
+    }
+}
+
+/// Drop-tail of so many packets.
+fn queue(number: u8, rate: Option<Rate>, packets: f64) -> Setup {
+    Setup { number, limit: Backlog::Packets(packets), aqm: drop_tail(), rate, burst: Bytes(0) }
+}
+
+fn policy(own: bool) -> All {
+    All { flows: Flows::new(64, 1), markers: [None; 2], rewrite: Rewrite::Keep, own }
 }
 
 fn priority() -> AnyScheduler {
@@ -194,13 +206,7 @@ fn what_is_no_ip_goes_on_at_once_and_untouched() {
 /// Strict priority at 1 Mbit/s before the rest of 8 Mbit/s: the first goes at its own deadlines, the rest between.
 #[test]
 fn a_paced_class_leaves_the_link_to_others() {
-    let class = |number, rate| Setup {
-        number,
-        limit: Backlog::Packets(10.0),
-        aqm: drop_tail(),
-        rate,
-        burst: Bytes(0),
-    };
+    let class = |number, rate| queue(number, rate, 10.0);
     let classes = vec![class(46, Some(Rate(1_000_000))), class(0, None)];
     let mut path = with_classes(classes, Vec::new(), 100);
     let mut out = Sent::default();
@@ -233,8 +239,7 @@ fn without_buffers_packets_are_lost_and_counted() {
 /// Those who fill their queues, together more than there are buffers for, take nobody's.
 #[test]
 fn full_queues_leave_the_others_their_buffers() {
-    let class =
-        || Setup { number: 0, limit: Backlog::Packets(100.0), aqm: drop_tail(), rate: None, burst: Bytes(0) };
+    let class = || queue(0, None, 100.0);
     let lost = |reserved| {
         let setup = || MemberSetup {
             scheduler: priority(),
@@ -243,28 +248,16 @@ fn full_queues_leave_the_others_their_buffers() {
             quantum: 1000,
             shape: None,
         };
-        let queue = |place| CustomerQueue { place, setup: setup(), migrations: Vec::new() };
+        let customer = |place| CustomerQueue { place, setup: setup(), migrations: Vec::new() };
         let sharing = Sharing {
             places: 10,
-            queues: (0..10).map(queue).collect(),
+            queues: (0..10).map(customer).collect(),
             level: 1,
             reserved,
             ..Sharing::default()
         };
-        let parts = Parts {
-            layer: Layer::Ip,
-            markers: Vec::new(),
-            classes: vec![class()],
-            scheduler: priority(),
-            sharing,
-            rng: Rng::for_component(1, "queue"),
-            rate: Rate(8_000_000),
-            charge: Charge::default(),
-            age_limit: None,
-            buffers: 200,
-        };
-        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], rewrite: Rewrite::Keep, own: true };
-        let mut path = Datapath::new(policy, parts);
+        let parts = Parts { sharing, buffers: 200, ..parts(vec![class()]) };
+        let mut path = Datapath::new(policy(true), parts);
         let mut out = Sent::default();
         // Three fill their queues, 100 packets each, then the others send five each.
         for (packets, customers) in [(100, 0..3), (5, 3..10)] {
@@ -327,7 +320,7 @@ proptest! {
     fn every_packet_leaves_with_its_own_bytes(
         arrivals in prop::collection::vec((0u64..2 * MS, 40usize..1500, prop::bool::ANY), 1..80),
     ) {
-        let class = |number, rate| Setup { number, limit: Backlog::Packets(4.0), aqm: drop_tail(), rate, burst: Bytes(0) };
+        let class = |number, rate| queue(number, rate, 4.0);
         let classes = vec![class(46, Some(Rate(4_000_000))), class(0, None)];
         let mut path = with_classes(classes, Vec::new(), 100);
         path.policy.rewrite = Rewrite::Keep;
@@ -374,22 +367,10 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
         let mut path = datapath(50.0, Vec::new(), 100);
         let mut out = Sent::default();
         (0..20).for_each(|_| path.arrive(Time(MS / 2), &mut packet(1, 1000, 0), &mut out));
-        let class = Setup { number: 0, limit: Backlog::Packets(5.0), aqm, rate: None, burst: Bytes(0) };
-        let parts = Parts {
-            layer: Layer::Ip,
-            markers: path.take_markers(),
-            classes: vec![class],
-            scheduler: priority(),
-            sharing: Sharing::default(),
-            rng: Rng::for_component(2, "queue"),
-            rate: Rate(4_000_000),
-            charge: Charge::default(),
-            age_limit: None,
-            buffers: 30,
-        };
-        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], rewrite: Rewrite::Keep, own: false };
+        let class = Setup { aqm, ..queue(0, None, 5.0) };
+        let parts = Parts { markers: path.take_markers(), rate: Rate(4_000_000), ..parts(vec![class]) };
         let migrations = [Migration { class: 0, unchanged: false }];
-        let mut path = path.reconfigure(policy, parts, &migrations, Time(MS));
+        let mut path = path.reconfigure(policy(false), parts, &migrations, Time(MS));
         path.check().unwrap();
         // Over the new limit: nothing more joins, nothing is lost.
         path.arrive(Time(MS), &mut packet(2, 1000, 0), &mut out);
@@ -406,13 +387,7 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
 /// A class that is gone leaves its packets to another; one that is unchanged goes on in the state it is in.
 #[test]
 fn classes_leave_their_packets_to_heirs() {
-    let class = |number, rate| Setup {
-        number,
-        limit: Backlog::Packets(10.0),
-        aqm: drop_tail(),
-        rate,
-        burst: Bytes(0),
-    };
+    let class = |number, rate| queue(number, rate, 10.0);
     let mut path = with_classes(vec![class(46, Some(Rate(1_000_000))), class(0, None)], Vec::new(), 100);
     let mut out = Sent::default();
     for source in [46, 46, 46, 1] {
@@ -420,21 +395,9 @@ fn classes_leave_their_packets_to_heirs() {
     }
     path.advance(Time(2 * MS), &mut out);
     assert_eq!((out.0.len(), path.due()), (2, Some(Time(8 * MS))), "the paced ones are held back");
-    let parts = Parts {
-        layer: Layer::Ip,
-        markers: Vec::new(),
-        classes: vec![class(0, None)],
-        scheduler: priority(),
-        sharing: Sharing::default(),
-        rng: Rng::for_component(2, "queue"),
-        rate: Rate(8_000_000),
-        charge: Charge::default(),
-        age_limit: None,
-        buffers: 30,
-    };
-    let policy = All { flows: Flows::new(64, 1), markers: [None; 2], rewrite: Rewrite::Keep, own: false };
+    let parts = parts(vec![class(0, None)]);
     let migrations = [Migration { class: 0, unchanged: false }, Migration { class: 0, unchanged: true }];
-    let mut path = path.reconfigure(policy, parts, &migrations, Time(3 * MS));
+    let mut path = path.reconfigure(policy(false), parts, &migrations, Time(3 * MS));
     path.advance(Time(100 * MS), &mut out);
     path.check().unwrap();
     let times: Vec<_> = out.0.iter().map(|(at, number, _)| (at.0, *number)).collect();

@@ -5,7 +5,7 @@ use inprofile_core::units::{Duration, PS_PER_S};
 
 use crate::bench::Bench;
 use crate::frames::{Frame, Ip, Wrap};
-use crate::oracle::Oracle;
+use crate::leaky_bucket::LeakyBucket;
 
 /// Bits per second.
 const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
@@ -102,7 +102,7 @@ fn run(
     reload: impl Fn(u64) -> Option<String>,
 ) -> (f64, f64) {
     let mut bench = Bench::new(&file(contract, meter, "alice"));
-    let mut oracle = Oracle::new(contract);
+    let mut oracle = LeakyBucket::new(contract);
     for n in 0..FRAMES {
         if let Some(text) = reload(n) {
             bench.reload(&text);

@@ -3,12 +3,12 @@
 mod bench;
 mod circuits;
 mod classes;
+mod control;
 mod frames;
-mod generate;
+mod leaky_bucket;
 mod long_run;
 mod meter;
 mod mutated;
-mod oracle;
 mod search;
 
 mod table {

@@ -7,7 +7,7 @@ use inprofile_live::packet::Layer;
 use inprofile_router::router::Router;
 
 use crate::bench;
-use crate::generate::{good, mutate, random};
+use crate::frames::{good, mutate, random};
 
 const FILE: &str = r#"
 inside = "a"

@@ -15,7 +15,7 @@ use inprofile_router::router::Router;
 
 use crate::bench;
 use crate::frames::{Frame, Ip, Wrap};
-use crate::oracle::Oracle;
+use crate::leaky_bucket::LeakyBucket;
 use strategy::*;
 
 /// Plays a strategy.
@@ -44,7 +44,7 @@ pub fn play(bytes: &[u8]) -> Got {
     let mut router = Some(Router::new(bench::config(&first), Layer::Ethernet, 1));
     let (mut now, mut sent) = (Time::ZERO, Vec::<Sent>::new());
     let (mut bucket, mut bobs_next, mut links) =
-        (Oracle::new(contract), Time::ZERO, Oracle::new(3 * contract));
+        (LeakyBucket::new(contract), Time::ZERO, LeakyBucket::new(3 * contract));
     let mut stalled = Time::ZERO;
     let bob_is_there = people_have_circuits(who);
     let mut collect = |router: &mut Router, sent: &mut Vec<Sent>| {

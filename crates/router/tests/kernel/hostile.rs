@@ -16,7 +16,7 @@ mod enemies {
 
     use super::*;
     use crate::evolve;
-    use crate::oracle::Oracle;
+    use crate::leaky_bucket::LeakyBucket;
     use crate::strategy::*;
     use crate::tried::can_be_tried;
 
@@ -59,7 +59,7 @@ mod enemies {
         // Who is new begins with empty buckets, and has them full by then.
         let (mut now, mut sent, mut untried) = (start + MINUTE, Vec::<Sent>::new(), 0);
         let began = now;
-        let (mut bucket, mut bobs_next) = (Oracle::new(contract), now);
+        let (mut bucket, mut bobs_next) = (LeakyBucket::new(contract), now);
         let mut arrive = |kernel: &mut Tried, is: Sent, frame: &mut Frame| {
             stamp(frame, sent.len() as u64);
             if !can_be_tried(&frame.0) {

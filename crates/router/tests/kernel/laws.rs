@@ -15,7 +15,7 @@ mod meters {
     use inprofile_router::kernel::places;
 
     use super::*;
-    use crate::oracle::Oracle;
+    use crate::leaky_bucket::LeakyBucket;
 
     /// Bits per second.
     const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
@@ -44,7 +44,7 @@ mod meters {
         for contract in CONTRACTS {
             for (name, meter) in METERS {
                 let mut kernel = Tried::new(&config(&file(contract, meter)));
-                let (mut oracle, mut rng) = (Oracle::new(contract), Rng::for_component(contract, name));
+                let (mut oracle, mut rng) = (LeakyBucket::new(contract), Rng::for_component(contract, name));
                 let (mut now, mut inside, start) = (1_000u64, 0, 1_000);
                 for n in 0..FRAMES {
                     let bytes = [29, 64, 576, 1_499, 1_500, 3_000][(rng.uniform() * 6.0) as usize];
@@ -154,7 +154,7 @@ mod queues {
     use inprofile_router::config::datapath;
 
     use super::*;
-    use crate::generate::below;
+    use crate::frames::below;
 
     const ARRIVALS: u64 = 4_000;
     /// At 8 Mbit/s.

@@ -8,10 +8,8 @@ mod evolve;
 #[path = "../attacks/frames.rs"]
 #[expect(dead_code, reason = "attacks know more of a frame")]
 mod frames;
-#[path = "../attacks/generate.rs"]
-mod generate;
-#[path = "../attacks/oracle.rs"]
-mod oracle;
+#[path = "../attacks/leaky_bucket.rs"]
+mod leaky_bucket;
 #[path = "../attacks/search/strategy.rs"]
 mod strategy;
 

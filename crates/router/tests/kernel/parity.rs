@@ -7,8 +7,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 use inprofile_router::kernel::places;
 
-use crate::frames::{Ip, Wrap, control_frames, other};
-use crate::generate::{below, good, mutate, random};
+use crate::frames::{Ip, Wrap, below, control_frames, good, mutate, other, random};
 use crate::tried::{Tried, User, can_be_tried, config, permitted};
 
 /// An edge and a core, customers of every kind, each with a meter of his own, and what one can buy.

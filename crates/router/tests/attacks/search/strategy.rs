@@ -4,7 +4,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{PS_PER_S, Time};
 
 use crate::frames::{Frame, Ip, Wrap, control_frames, other};
-use crate::oracle::Oracle;
+use crate::leaky_bucket::LeakyBucket;
 
 /// The attacker's contract for IN, in bits per second. His shaper has twice that, the link three times, EF a quarter.
 pub const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
@@ -286,11 +286,12 @@ pub fn judge(
 ) -> Got {
     let (_, rates, buckets) = METERS[meter];
     let people = if who == Who::Port { 2 } else { 1 };
-    let (mut green, mut ef) = (Oracle::new(contract * people), Oracle::new(contract / 4));
+    let (mut green, mut ef) = (LeakyBucket::new(contract * people), LeakyBucket::new(contract / 4));
     // In his circuit he has a bucket a kind. All whom no circuit tells have one kind's rate, half of it where others are told by
     // theirs, and twice its burst for any kind and for those that each has kept.
     let circuits = if people_have_circuits(who) { 2 } else { 1 };
-    let (mut control, mut his_control) = (Oracle::new(CONTROL / circuits), Oracle::new(8 * CONTROL_SENDER));
+    let (mut control, mut his_control) =
+        (LeakyBucket::new(CONTROL / circuits), LeakyBucket::new(8 * CONTROL_SENDER));
     // EF that was bought has its own policer before a shaper, beside another.
     let extra = contract / 4;
     let (rate, room) = match who {
@@ -301,7 +302,7 @@ pub fn judge(
         Who::Prefix | Who::Port => (3 * contract, DEPTH),
     };
     // By the time at which they left where they waited for it, else by when they came.
-    let mut bought = Oracle::new(rate);
+    let mut bought = LeakyBucket::new(rate);
     let mut got = Got { frames: sent.len() as u64, seconds, ..Got::default() };
     let mut all = 0;
     let mut his: Vec<(Time, u64)> = Vec::new();

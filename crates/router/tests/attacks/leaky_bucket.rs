@@ -1,9 +1,9 @@
-//! The traffic that a contract lets pass, in whole numbers.
+//! The traffic that a contract lets pass, as a leaky bucket in whole numbers.
 
 use inprofile_core::units::{Duration, PS_PER_S, Time};
 
 /// Over any stretch of time no more than rate × time + depth: a bucket that leaks at the rate never holds more than the depth.
-pub struct Oracle {
+pub struct LeakyBucket {
     rate: u64,
     level: u128,
     most: u128,
@@ -13,9 +13,9 @@ pub struct Oracle {
 /// A bit in a picosecond at a bit per second.
 const GRAINS: u128 = 8 * PS_PER_S as u128;
 
-impl Oracle {
-    pub fn new(rate: u64) -> Oracle {
-        Oracle { rate, level: 0, most: 0, last: Time::ZERO }
+impl LeakyBucket {
+    pub fn new(rate: u64) -> LeakyBucket {
+        LeakyBucket { rate, level: 0, most: 0, last: Time::ZERO }
     }
 
     pub fn see(&mut self, at: Time, bytes: u64) {
