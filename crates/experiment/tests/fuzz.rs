@@ -1,8 +1,8 @@
 //! The fuzz targets of the experiment file and of TCP's receiver, on a stable compiler.
 
-#[path = "../../../fuzz/bodies/receiver.rs"]
+#[path = "../../../fuzz/fuzz_targets/receiver.rs"]
 mod receiver;
-#[path = "../../../fuzz/bodies/scenario.rs"]
+#[path = "../../../fuzz/fuzz_targets/scenario.rs"]
 mod scenario;
 #[path = "../../../fuzz/seeded.rs"]
 mod seeded;

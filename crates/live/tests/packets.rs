@@ -1,6 +1,6 @@
 //! Random and mutated frames through the fuzz target's body: PACKETS of each, a million in `make soak`.
 
-#[path = "../../../fuzz/bodies/packet.rs"]
+#[path = "../../../fuzz/fuzz_targets/packet.rs"]
 mod body;
 
 use inprofile_live::packet::checksum;

@@ -1,8 +1,8 @@
 //! The fuzz targets of the router's file and of what other routers say, on a stable compiler.
 
-#[path = "../../../fuzz/bodies/import.rs"]
+#[path = "../../../fuzz/fuzz_targets/import.rs"]
 mod import;
-#[path = "../../../fuzz/bodies/router.rs"]
+#[path = "../../../fuzz/fuzz_targets/router.rs"]
 mod router;
 #[path = "../../../fuzz/seeded.rs"]
 mod seeded;
