@@ -303,10 +303,11 @@ impl Sum {
 
 /// The checksums of a run as it is and of the same traced.
 fn checksums(text: &str, file: &str, set: &[(&str, &str)], seed: u64) -> [u64; 2] {
-    let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let refused = |problems: Vec<Problem>| -> Scenario { panic!("{file}: {problems:#?}") };
     let scenario = extends::bases(text, file, &inprofile_experiment::text::file::read)
-        .and_then(|bases| Scenario::parse_extended(text, file, &bases, &set, &Registry::default()))
+        .and_then(|bases| {
+            Scenario::parse_extended(text, file, &bases, &crate::overrides(set), &Registry::default())
+        })
         .unwrap_or_else(refused);
     [false, true].map(|traced| {
         let network = scenario.network(seed, traced);

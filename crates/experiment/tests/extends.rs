@@ -276,7 +276,7 @@ fn a_base_that_is_no_text_has_a_place_too() {
 #[test]
 fn a_text_that_comes_from_no_file_extends_nothing() {
     for (text, set) in [("extends = \"base.toml\"", None), (BASE, Some(("extends", "\"base.toml\"")))] {
-        let set: Vec<_> = set.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let set = crate::overrides(set.as_slice());
         let problems = Scenario::parse(text, "x.toml", &set, &Registry::default()).unwrap_err();
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].problem.contains("only an experiment in a file can extend another"));

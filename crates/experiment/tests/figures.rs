@@ -12,18 +12,13 @@ mod runs {
     use inprofile_experiment::Metric;
 
     use super::*;
+    use crate::value;
 
     fn figures(name: &str, set: &[(&str, &str)]) -> Vec<Metric> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good").join(name);
-        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let scenario =
-            Scenario::parse_bytes(&std::fs::read(path).unwrap(), name, &set, &Registry::default()).unwrap();
+        let scenario = crate::parse_with(&std::fs::read_to_string(path).unwrap(), set);
         let outcome = crate::run(scenario.network(1, false));
         scenario.metrics(&outcome)
-    }
-
-    fn value(all: &[Metric], name: &str) -> f64 {
-        all.iter().find(|m| m.name == name).unwrap_or_else(|| panic!("no {name}")).value
     }
 
     #[test]
@@ -104,10 +99,8 @@ tcp = { congestion = "reno" }
 "#;
 
     fn fat(set: &[(&str, &str)]) -> Outcome {
-        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let scenario = Scenario::parse(FAT, "fat", &set, &Registry::default()).unwrap();
         // An outcome: every packet sent was received, dropped, or is on its way.
-        crate::run(scenario.network(1, false))
+        crate::run(crate::parse_with(FAT, set).network(1, false))
     }
 
     #[test]
@@ -144,8 +137,7 @@ mod measures {
     const TEXT: &str = include_str!("good/four-flows.toml");
 
     fn scenario(set: &[(&str, &str)]) -> Scenario {
-        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Scenario::parse(TEXT, "four-flows.toml", &set, &Registry::default()).unwrap()
+        crate::parse_with(TEXT, set)
     }
 
     fn run(set: &[(&str, &str)], trace: bool) -> (Scenario, Outcome) {
@@ -203,7 +195,7 @@ mod measures {
             }
             // By Little's law, of the packets that are sent: those at either end of the window differ.
             let all = waits.delays.together(|_, _| true);
-            let by_little = s.metrics(&o).iter().find(|m| m.name == "delay_mean").unwrap().value;
+            let by_little = crate::value(&s.metrics(&o), "delay_mean");
             let mean = all.mean().unwrap();
             assert!((mean / by_little - 1.0).abs() < 0.01, "{queue}: {mean}, by Little {by_little}");
             // Periods add up to the window.
@@ -250,7 +242,7 @@ mod measures {
         assert!(losses.events > 0, "the flow fills the link");
         assert_eq!(losses.synchronisation, Some(1.0));
         let all = s.metrics(&o);
-        let value = |name: &str| all.iter().find(|m| m.name == name).unwrap().value;
+        let value = |name| crate::value(&all, name);
         assert_eq!(value("loss_synchronisation"), 1.0);
         assert!(value("delay_p50") <= value("delay_p90") && value("delay_p90") <= value("delay_p99"));
     }
@@ -261,13 +253,7 @@ mod limits {
     //! `make soak`) a million packets.
 
     use super::*;
-
-    fn parse(text: &str) -> Scenario {
-        match Scenario::parse(text, "limits", &[], &Registry::default()) {
-            Ok(scenario) => scenario,
-            Err(problems) => panic!("{}", problems.iter().map(|p| format!("{p}\n")).collect::<String>()),
-        }
-    }
+    use crate::{parse, value};
 
     fn run(text: &str) -> Outcome {
         crate::run(parse(text).network(1, false))
@@ -370,9 +356,8 @@ mod limits {
         );
         let o = run(&text);
         let metrics = parse(&text).metrics(&o);
-        let value = |name: &str| metrics.iter().find(|m| m.name == name).map(|m| m.value);
-        assert_eq!(value("fi"), Some(1.0));
-        let used = value("utilisation").expect("the link has a rate");
+        assert_eq!(value(&metrics, "fi"), 1.0);
+        let used = value(&metrics, "utilisation");
         assert!(used > 0.9, "{used}");
     }
 

@@ -40,10 +40,7 @@ fn run(text: &str) -> (Outcome, impl Fn(&str) -> f64 + use<>) {
     let scenario = crate::parse(text);
     let outcome = crate::run(scenario.network(1, false));
     let metrics = scenario.metrics(&outcome);
-    let value = move |name: &str| {
-        metrics.iter().find(|m| m.name == name).unwrap_or_else(|| panic!("no {name}")).value
-    };
-    (outcome, value)
+    (outcome, move |name: &str| crate::value(&metrics, name))
 }
 
 /// Zhu et al., abstract: throughput and fairness. One sender has the port; of several, which begin at its rate all at once, each has its share,

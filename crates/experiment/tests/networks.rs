@@ -111,8 +111,12 @@ mod classes {
 
     fn read(set: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good/classes.toml");
-        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Scenario::parse(&std::fs::read_to_string(path).unwrap(), "classes.toml", &set, &Registry::default())
+        Scenario::parse(
+            &std::fs::read_to_string(path).unwrap(),
+            "classes.toml",
+            &crate::overrides(set),
+            &Registry::default(),
+        )
     }
 
     fn with(set: &[(&str, &str)]) -> Scenario {

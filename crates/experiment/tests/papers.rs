@@ -44,10 +44,7 @@ to = "core"
 "#;
 
     fn run(set: &[(&str, &str)]) -> Outcome {
-        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let scenario = Scenario::parse(FILE, "test.toml", &set, &Registry::default())
-            .unwrap_or_else(|p| panic!("{}", p.iter().map(ToString::to_string).collect::<String>()));
-        crate::run(scenario.network(1, false))
+        crate::run(crate::parse_with(FILE, set).network(1, false))
     }
 
     fn core(outcome: &Outcome) -> &LinkOutcome {
@@ -183,10 +180,7 @@ start = "0.1 s"
 "#;
 
     fn run(profile: &str, seed: u64, set: &[(&str, &str)]) -> Outcome {
-        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let text = FILE.replace("PROFILE", profile);
-        let scenario = Scenario::parse(&text, "test.toml", &set, &Registry::default()).unwrap();
-        crate::run(scenario.network(seed, false))
+        crate::run(crate::parse_with(&FILE.replace("PROFILE", profile), set).network(seed, false))
     }
 
     /// The queue's estimates of the flows, by name, in milliseconds.

@@ -89,13 +89,7 @@ every = "10 ms"
 "#;
 
 fn tree(set: &[(&str, &str)]) -> Scenario {
-    parse(TREE, set)
-}
-
-fn parse(text: &str, set: &[(&str, &str)]) -> Scenario {
-    let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    Scenario::parse(text, "tree.toml", &set, &Registry::default())
-        .unwrap_or_else(|p| panic!("{}", p.iter().map(|p| format!("{p}\n")).collect::<String>()))
+    crate::parse_with(TREE, set)
 }
 
 #[test]
@@ -146,7 +140,7 @@ fn links_of_the_field_are_the_same_in_parts() {
         let text = TREE
             .replace("delay = \"2 ms\",", &format!("delay = \"2 ms\", {uplink},"))
             .replace("delay = \"3 ms\",", &format!("delay = \"3 ms\", {street},"));
-        let scenario = parse(&text, &[]);
+        let scenario = crate::parse(&text);
         let network = || scenario.network(1, false);
         let once = whole(network());
         lost += once.flows.iter().map(|f| f.dropped[Cause::LINK_ERROR.index()]).sum::<u64>();
@@ -272,9 +266,7 @@ traffic = { kind = "transfer", size = "40 kB" }
 
 /// Each node wants a part of its own; the outcome is that of the run in one piece, and there are so many parts.
 fn same_in_two(text: &str, seed: u64, parts: u32) {
-    let registry = Registry::default();
-    let scenario = inprofile_experiment::Scenario::parse(text, "x.toml", &[], &registry)
-        .unwrap_or_else(|problems| panic!("{problems:?}"));
+    let scenario = crate::parse(text);
     let network = || scenario.network(seed, false);
     let cut = Cut::wanted(&network(), |node| node);
     assert_eq!(cut.parts(), parts);

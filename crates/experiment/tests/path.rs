@@ -46,11 +46,7 @@ start = "uniform 0..1 s"
 "#;
 
     fn run(more: &str, set: &[(&str, &str)]) -> Outcome {
-        let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let text = format!("{BASE}{more}");
-        let scenario = Scenario::parse(&text, "markers", &set, &Registry::default())
-            .unwrap_or_else(|p| panic!("{}", p.iter().map(ToString::to_string).collect::<String>()));
-        crate::run(scenario.network(1, false))
+        crate::run(crate::parse_with(&format!("{BASE}{more}"), set).network(1, false))
     }
 
     /// Share of the packets that a flow's receiver got as IN.

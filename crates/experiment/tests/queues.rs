@@ -120,7 +120,7 @@ queue = { aqm = "drop_tail", limit = "100000 packets" }
             .map(|seed| {
                 let outcome = crate::run(scenario.network(seed, false));
                 let metrics = scenario.metrics(&outcome);
-                let value = |name| metrics.iter().find(|m| m.name == name).expect("it is measured").value;
+                let value = |name| crate::value(&metrics, name);
                 [1e3 * value("delay_mean"), value("queue_mean"), 1e-6 * value("throughput")]
             })
             .collect();

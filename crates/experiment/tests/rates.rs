@@ -51,8 +51,7 @@ every = "50 ms"
         let scenario = crate::parse(text);
         let outcome = crate::run(scenario.network(1, false));
         let metrics = scenario.metrics(&outcome);
-        let value =
-            |name: &str| metrics.iter().find(|m| m.name == name).unwrap_or_else(|| panic!("no {name}")).value;
+        let value = |name| crate::value(&metrics, name);
         let seconds = 20.0;
         let payload =
             |f: &inprofile_sim::outcome::FlowOutcome| f.window.in_order_payload_bytes as f64 * 8.0 / seconds;

@@ -176,7 +176,7 @@ marker = { kind = "asker" }
 fn scenario(more: &str) -> Scenario {
     match Scenario::parse(&format!("{BASE}{more}"), "signals", &[], &registry()) {
         Ok(scenario) => scenario,
-        Err(problems) => panic!("{}", problems.iter().map(|p| format!("{p}\n")).collect::<String>()),
+        Err(problems) => panic!("{problems:#?}"),
     }
 }
 

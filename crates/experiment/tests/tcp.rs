@@ -56,7 +56,7 @@ start = "uniform 0..1 s"
         let scenario = crate::parse(&text);
         let outcome = crate::run(scenario.network(seed, false));
         let metrics = scenario.metrics(&outcome);
-        let value = |name| metrics.iter().find(|m| m.name == name).expect("a metric").value;
+        let value = |name| crate::value(&metrics, name);
         (value("goodput"), value("timeouts"), value("retransmissions"))
     }
 
@@ -85,8 +85,7 @@ start = "uniform 0..1 s"
             let scenario = parse(prr);
             let runs = (1..=3).map(|seed| {
                 let outcome = crate::run(scenario.network(seed, false));
-                let metrics = scenario.metrics(&outcome);
-                metrics.iter().find(|m| m.name == "retransmissions").expect("a metric").value
+                crate::value(&scenario.metrics(&outcome), "retransmissions")
             });
             runs.sum::<f64>()
         };
@@ -363,7 +362,7 @@ start = "uniform 0..1 s"
         let scenario = crate::parse(&text);
         let outcome = crate::run(scenario.network(seed, false));
         let metrics = scenario.metrics(&outcome);
-        let value = |name| metrics.iter().find(|m| m.name == name).expect("a metric").value;
+        let value = |name| crate::value(&metrics, name);
         (value("utilisation"), value("drops"), value("timeouts"))
     }
 

@@ -7,6 +7,8 @@ use inprofile_experiment::{Scenario, Severity};
 use inprofile_sim::network::Transport;
 use inprofile_sim::outcome::Outcome;
 
+use crate::parse;
+
 /// Two nodes, 10 Mbit/s, 10 ms each way; flows are added.
 const LINK: &str = r#"
 title = "traffic"
@@ -20,13 +22,6 @@ rate = "10 Mbit/s"
 delay = "10 ms"
 queue = { aqm = "drop_tail", limit = "100 packets" }
 "#;
-
-fn parse(text: &str) -> Scenario {
-    match Scenario::parse(text, "traffic", &[], &Registry::default()) {
-        Ok(scenario) => scenario,
-        Err(problems) => panic!("{}", problems.iter().map(|p| format!("{p}\n")).collect::<String>()),
-    }
-}
 
 fn errors(text: &str) -> Vec<String> {
     match Scenario::parse(text, "traffic", &[], &Registry::default()) {

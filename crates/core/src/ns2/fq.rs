@@ -127,10 +127,6 @@ mod tests {
     use super::*;
     use crate::testing::*;
 
-    /// A link of a byte a microsecond.
-    const CONTEXT: Context =
-        Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
-
     fn bench(limit: f64, flow_limit: u64) -> Bench {
         let aqm = AnyAqm::Ns2Fq(Box::new(Params { buckets: 4, flow_limit }.build(&CONTEXT)));
         Bench::new(aqm, Backlog::Packets(limit))

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use crate::aqm::red::Params;
     use crate::aqm::red::law::tests::{counts, tested};
-    use crate::aqm::red::tests::{CONTEXT, any_packet_may_go, at_a_full_queue, holds, in_bytes, params};
+    use crate::aqm::red::tests::{any_packet_may_go, at_a_full_queue, holds, in_bytes, params};
     use crate::ns2::stream;
     use crate::testing::*;
 

@@ -8,10 +8,6 @@ use crate::testing::*;
 
 mod properties;
 
-/// 1,000 packets a second.
-const CONTEXT: Context =
-    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
-
 /// With w_q = 1 the average is the queue. From three waiting on, every arrival is a decision.
 fn params() -> Params {
     Params {

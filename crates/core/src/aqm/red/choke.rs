@@ -125,7 +125,6 @@ impl Aqm for Choke {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::red::tests::CONTEXT;
     use crate::aqm::red::{EARLY, FORCED};
     use crate::testing::*;
 

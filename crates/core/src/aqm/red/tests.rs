@@ -5,10 +5,6 @@ use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{EARLY, FORCED};
 use crate::testing::*;
 
-/// 1,000 packets a second.
-pub(crate) const CONTEXT: Context =
-    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
-
 pub(crate) fn params(w_q: f64, gentle: bool) -> Params {
     Params {
         min_th: Backlog::Packets(5.0),

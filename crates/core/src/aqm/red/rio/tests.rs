@@ -6,10 +6,6 @@ use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{self, EARLY, FORCED, Red};
 use crate::testing::*;
 
-/// 1,000 packets a second.
-const CONTEXT: Context =
-    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
-
 fn thresholds(min_th: f64, max_th: f64, max_p: f64) -> Thresholds {
     Thresholds { min_th: Backlog::Packets(min_th), max_th: Backlog::Packets(max_th), max_p }
 }
