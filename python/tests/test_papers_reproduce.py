@@ -242,6 +242,17 @@ def test_run_written_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "BBR version 3" in (tmp_path / "reports" / "index.html").read_text("utf-8")
 
 
+def test_flows_with_a_tcp_of_their_own_are_not_said_to_have_another() -> None:
+    kept = rerun.plan(papers.load("policing"), quick=True).trials
+    assert kept["linux"].invalid == "", "they have Linux's CUBIC"
+    for name in ("prague", "bbr"):
+        assert kept[name].invalid == (
+            "flows.video of policed.toml have a TCP of their own, cubic, which no sender replaces"
+        )
+    for name in papers.names():
+        assert not any(trial.invalid for trial in rerun.plan(papers.load(name), quick=True).trials.values())
+
+
 def test_a_trial_that_is_refused_says_why_and_the_others_stand() -> None:
     planned = rerun.plan(papers.load("fdd-red"), quick=True)
     few = {

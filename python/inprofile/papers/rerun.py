@@ -7,8 +7,8 @@ A paper under today's TCP: every scheme and claim of its primary set-up with Lin
 
 The paper's own TCP stands beside them, with the same seeds and the same points of figures: fewer than the
 reproduction has, where a figure has many (`coarse`). A sender replaces the whole of `[tcp]` but for the sizes
-of segments and headers; the window never limits it. Queues and markers are the paper's: they drop, and do
-not mark by ECN.
+of segments and headers; the window never limits it. Where flows have another TCP of their own, the trial is
+invalid. Queues and markers are the paper's: they drop, and do not mark by ECN.
 
 Kept as `today.json` in the paper's folder: verdicts, the rows of the paper's tables with intervals, and what
 the page advises.
@@ -197,8 +197,11 @@ def plan(paper: Paper, quick: bool = False) -> SendersPlan:
     about = {**paper.about, "setups": paper.setups[:1], "variants": [], "sweeps": [], "coarse": True}
     here = replace(paper, about=about)
     own: Batches = here.module("experiments").jobs(here, quick)
-    batches = {OWN: own} | {s.id: _sent(here, own, s) for s in senders()}
-    trials = {sender: Trial(here, made) for sender, made in batches.items()}
+    trials = {OWN: Trial(here, own)}
+    for today in senders():
+        made = _sent(here, own, today)
+        why = _not_replaced(here, made)
+        trials[today.id] = Trial(here, [] if why else made, invalid=why)
     advised = advised_batches(paper, quick)
     under = {OWN: advised} | {s.id: _sent(paper, advised, s) for s in compared()}
     return SendersPlan(paper, trials, {sender: Trial(paper, made) for sender, made in under.items() if made})
@@ -240,6 +243,22 @@ def _sent(paper: Paper, batches: Batches, sender: Sender) -> Batches:
         return replace(job, values={**others, "tcp": tcp})
 
     return [[job_of(job) for job in batch] for batch in batches]
+
+
+def _not_replaced(paper: Paper, batches: Batches) -> str:
+    """Which flows keep a TCP of their own, whatever `[tcp]` has; empty where none does."""
+    from ..experiment.scenario import load
+
+    first = {job.file: job for batch in batches for job in reversed(batch)}
+    for job in first.values():
+        effective = load(paper.folder / job.file).with_(job.values).check().effective
+        sent = effective["tcp"]
+        for group in effective["flows"]:
+            own = group["tcp"]
+            if any(own[key] != sent[key] for key in ("profile", "congestion")):
+                who = f"flows.{group['name']} of {job.file}"
+                return f"{who} have a TCP of their own, {own['congestion']}, which no sender replaces"
+    return ""
 
 
 def make(
