@@ -1,6 +1,5 @@
 //! From file to figures: what networks do when they run, what is measured of them, and the edges of what can be asked for.
 
-use inprofile_core::registry::Registry;
 use inprofile_experiment::Scenario;
 use inprofile_sim::outcome::Outcome;
 

@@ -1,7 +1,5 @@
 //! The mechanisms of the papers in whole networks.
 
-use inprofile_core::registry::Registry;
-use inprofile_experiment::Scenario;
 use inprofile_sim::outcome::Outcome;
 
 mod dwred {
